@@ -15,7 +15,7 @@ from numba import njit
 
 from lake_plan import SHAPES, Plan
 from lakejoin.kernels.hashes import finish
-from lakejoin.kernels.sketching import sketch
+from lakejoin.kernels.minhash import sketch
 
 Array = np.ndarray[Any, Any]
 

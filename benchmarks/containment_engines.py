@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from containment_data import Sets, sketch_sets
-from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.engines.containment.lsh_ensemble import LshEnsemble, SketchedQuery
+from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.sketches import SCHEMES, Sketches, SketchOptions, write_sketches

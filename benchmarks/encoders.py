@@ -32,9 +32,9 @@ import pyarrow as pa
 from encoder_sets import Labelled, halves, labelled_sets
 from harness import record
 from lakejoin.encoders import open_encoder
-from lakejoin.encoders.wordllama import VOCABULARY, open_default, open_small, open_words
 from lakejoin.encoders.mixed_encoder import Mix, open_characters
 from lakejoin.encoders.protocol import Encoder
+from lakejoin.encoders.wordllama import VOCABULARY, open_default, open_small, open_words
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("LAKEJOIN_TEST_DATA") or HERE.parents[1] / "shared" / "data")

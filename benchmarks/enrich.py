@@ -37,10 +37,10 @@ import pyarrow as pa
 import lakejoin
 from harness import record
 from lakejoin.enrich.column_choice import ColumnChooser
-from lakejoin.enrich.evaluation import Forest, make_folds, score_predictions, fill_gaps
-from lakejoin.enrich.links import LinkRequest
-from lakejoin.enrich.preparing import EnrichLimits, prepare_chooser
+from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
+from lakejoin.enrich.evaluation import Forest, fill_gaps, make_folds, score_predictions
 from lakejoin.enrich.inputs import Target, make_target
+from lakejoin.enrich.links import LinkRequest
 from lakejoin.lake import Lake
 
 FOLDS, TREES = 5, 100

@@ -34,9 +34,9 @@ from typing import Any
 
 import lakejoin
 from harness import record
-from lakejoin.ranking.answer_more import FusedAnswer
 from lakejoin.errors import LakejoinError
 from lakejoin.lake import Lake
+from lakejoin.ranking.answer import FusedAnswer
 
 _MOST = 200  # columns that are asked for
 

@@ -18,9 +18,13 @@ from scipy.optimize import minimize
 
 from autojoin_cases import Case, autofj
 from lakejoin.joins.fuzzy import fuzzy_matches
-from lakejoin.joins.fuzzy.candidates import TextIndex
-from lakejoin.joins.fuzzy.pair_evidence import word_doubts, pair_features, candidate_pairs
-from lakejoin.joins.fuzzy.corpus import fold_column, build_corpus
+from lakejoin.joins.fuzzy.corpus import build_corpus, fold_column
+from lakejoin.joins.fuzzy.pair_evidence import (
+    TextIndex,
+    candidate_pairs,
+    pair_features,
+    word_doubts,
+)
 
 Array = np.ndarray[Any, Any]
 Table = tuple[Array, Array, Array]  # evidence of pairs, the text of each, whether it is right

@@ -65,13 +65,13 @@ def values_of(index: str | None, cells: float, data: Path) -> tuple[Array, Array
 
 def filters(offsets: Array, data: Array) -> dict[str, Any]:
     """All kinds and sizes, with parameters for these values."""
-    from lakejoin.kernels.xash import CLASSES, CLASS_CHARACTERS, count_classes
+    from lakejoin.kernels.xash import CLASS_CHARACTERS, CLASSES, count_classes
     from lakejoin.store.row_filters import (
         ENOUGH_HASHES,
         BloomFilter,
         SimHashFilter,
-        XashFilter,
         XashFeatures,
+        XashFilter,
         best_hash_count,
         ones_needed,
         xash_numbers,

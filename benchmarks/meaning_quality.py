@@ -95,7 +95,7 @@ def agrees(
     lake: LabelledLake, asked: list[Asked], best: dict[str, Array], similar: float, share: float
 ) -> None:
     """Ends the run where the real search finds other columns than the matrices say."""
-    from lakejoin.engines.meaning.engine import Nearness, VectorSpace, VectorSearch
+    from lakejoin.engines.meaning.engine import Nearness, VectorSearch, VectorSpace
     from lakejoin.store.compact_vectors import CompactVectors, MatrixSource
     from vectors_lists import MatrixLists
 

@@ -27,12 +27,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.kernels.hashes import hash_strings
 from lakejoin.engines.composite import KeyQuery
-from lakejoin.store.segment_tables import SegmentTables
+from lakejoin.kernels.hashes import hash_strings
 from lakejoin.store.dictionary import string_buffers
 from lakejoin.store.rows import NULL
 from lakejoin.store.segment import Segment
+from lakejoin.store.segment_tables import SegmentTables
 
 Array = np.ndarray[Any, Any]
 

@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.values.column_encoder import narrow_ids
-from lakejoin.model import ColumnData, ColumnProfile, TableData, null_id
 from lakejoin.locations import Location
-from lakejoin.store.segment_builder import SegmentBuilder
+from lakejoin.model import ColumnData, ColumnProfile, TableData, null_id
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
+from lakejoin.store.segment_builder import SegmentBuilder
 from lakejoin.store.snapshot import Snapshot
+from lakejoin.values.column_encoder import narrow_ids
 from nary_words import Vocabulary, make_vocabulary
 
 Array = np.ndarray[Any, Any]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.model import ColumnType, ValueRules
-from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.search.table_lookup import IndexedTable
 from lakejoin.engines.composite import KeyQuery, key_query
-from lakejoin.search.external_table import FrameRows, ExternalTable
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.model import ColumnType, ValueRules
+from lakejoin.search.external_table import ExternalTable, FrameRows
+from lakejoin.search.table_lookup import IndexedTable
 from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.snapshot import Snapshot
 from nary_lake import Plan
@@ -61,7 +61,9 @@ def longer(plan: Plan, sizes: Sequence[int]) -> list[Asked]:
 
 def _key(plan: Plan, query: Any, columns: int | None = None) -> KeyQuery:
     frame = plan.frame(query, columns)
-    return key_query(ExternalTable(FrameRows(frame, query.name), ValueRules()), range(frame.num_columns))
+    return key_query(
+        ExternalTable(FrameRows(frame, query.name), ValueRules()), range(frame.num_columns)
+    )
 
 
 def sampled(snapshot: Snapshot, each: int, seed: int = 1) -> list[Asked]:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.values.column_encoder import encode_column
 from lakejoin.model import ColumnType
+from lakejoin.values.column_encoder import encode_column
 
 Array = np.ndarray[Any, Any]
 Rng = np.random.Generator

@@ -34,18 +34,18 @@ import pyarrow as pa
 import lakejoin
 from harness import record
 from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.search.meant import resolve_table
-from lakejoin.engines.mine import QueryTable
-from lakejoin.store.segment_tables import SegmentTables
+from lakejoin.engines.query import QueryTable
 from lakejoin.engines.rewritten.engine import (
     LikelyColumn,
     find_rewritable_columns,
     pair_by_rare_tokens,
 )
 from lakejoin.locations import Location
+from lakejoin.search.table_lookup import resolve_table
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.rare_tokens import RareTokensComponent, columns_with_rare_tokens
 from lakejoin.store.segment import Segment
+from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.snapshot import Snapshot
 from rewritings import KINDS, Case, TableCase, cases, table_cases
 
@@ -156,7 +156,9 @@ def in_tables(snapshot: Snapshot, asked: Iterable[TableCase]) -> Recall:
         for place in wanted:
             mine.query(place)
         begin = time.process_time()
-        found = find_rewritable_columns(mine, wanted, snapshot.segments, ExcludedColumns(excluded), most=4000)
+        found = find_rewritable_columns(
+            mine, wanted, snapshot.segments, ExcludedColumns(excluded), most=4000
+        )
         seconds = time.process_time() - begin
         order: dict[Column, int] = {}
         rank = 1000

@@ -73,8 +73,8 @@ def opened(kind: str, sets: list[Array], folder: Path) -> Any:
     """The sets as a segment of an index keeps them."""
     from lakejoin.locations import Location
     from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-    from lakejoin.store.point_sets import PointSet, PointSets, PointsWriter
     from lakejoin.store.point_detection import distinct_points
+    from lakejoin.store.point_sets import PointSet, PointSets, PointsWriter
 
     place = Location.of(folder) / f"{kind}-{len(sets)}.lj"
     with ArrayFileWriter(place) as out:
@@ -216,7 +216,7 @@ def numbers(sets: int, repeats: int, folder: Path) -> dict[str, Any]:
     import duckdb
     import pyarrow as pa
 
-    from lakejoin.engines.distance import PointSetSearch, DistanceLimit
+    from lakejoin.engines.distance import DistanceLimit, PointSetSearch
     from lakejoin.engines.distance.distance_metrics import number_ranges
 
     random = np.random.default_rng(3)

@@ -28,9 +28,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakejoin.model import null_id
 from lakejoin.values.column_encoder import encode_query
 from lakejoin.values.text_arrays import TextTable
-from lakejoin.model import null_id
 from predicates_data import Predicate
 
 Array = np.ndarray[Any, Any]

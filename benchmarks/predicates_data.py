@@ -60,7 +60,7 @@ class Database:
 
     def read(self, table: str) -> pa.Table:
         """The rows of a table, as lakejoin reads its file."""
-        from lakejoin.joins.given import read_input
+        from lakejoin.joins.join_inputs import read_input
 
         return read_input(self.tables[table])[0]
 

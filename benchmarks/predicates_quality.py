@@ -160,7 +160,7 @@ def no_name(side: str, place: int) -> str:
 
 def best(coded: CodedTables, most: int) -> tuple[dict[str, Predicate], bool]:
     """By alias the winner of each preference, and its core; and if nothing was cut."""
-    from lakejoin.joins.predicates.finding import PredicateOptions, find_predicates
+    from lakejoin.joins.predicates.predicate_finder import PredicateOptions, find_predicates
     from lakejoin.joins.predicates.preferences import PREFERENCES
 
     found = find_predicates(coded, PredicateOptions(prefer=PREFERENCES, n=1, most=most))

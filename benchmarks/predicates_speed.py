@@ -54,7 +54,7 @@ from predicates_report import (
 
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.coded_tables import CodedTables
-    from lakejoin.joins.predicates.finding import PredicateResults
+    from lakejoin.joins.predicates.predicate_finder import PredicateResults
 
 SCALES = (0.1, 0.3, 1.0)
 
@@ -117,7 +117,7 @@ def search(
     coded: CodedTables, name: str, rules: tuple[bool, bool] = (True, True)
 ) -> PredicateResults:
     """The best predicate by one preference or by all, with these rules."""
-    from lakejoin.joins.predicates.finding import PredicateOptions, find_predicates
+    from lakejoin.joins.predicates.predicate_finder import PredicateOptions, find_predicates
     from lakejoin.joins.predicates.predicate_search import Pruning
 
     prefer = ALIASES if name == "all five" else (name,)

@@ -25,11 +25,11 @@ from pyarrow import csv as pcsv
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import record
-from lakejoin.sources.lake_files import list_files
-from lakejoin.formats.file_reader import open_tables
 from lakejoin.formats.file_chunks import plan_chunks, resolve_chunks, scan_chunk
+from lakejoin.formats.file_reader import open_tables
 from lakejoin.formats.table_stream import TableStream
 from lakejoin.model import SourceFile
+from lakejoin.sources.lake_files import list_files
 
 HEADER = "id,name,town,value,day,note\n"
 

@@ -25,7 +25,7 @@ from statistics import mean
 import pyarrow as pa
 
 from harness import record
-from lakejoin.joins.given import table_subject, read_input
+from lakejoin.joins.join_inputs import read_input, table_subject
 from lakejoin.joins.predicates.column_references import NamedTable, encode_columns, find_references
 from lakejoin.joins.predicates.key_relations import find_relations
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.catalog import TableEntry
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.segment import Segment
+from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]

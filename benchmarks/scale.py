@@ -43,7 +43,7 @@ JOBS = {"batch": "batch", "graph": "graph", "open": "graph of open data"}
 def build(lake: Path, index: Path, memory: int) -> dict[str, Any]:
     """Indexes the lake in segments that take so much memory to finish."""
     import lakejoin
-    from lakejoin.pipeline.options_more import BuildOptions
+    from lakejoin.pipeline.options import BuildOptions
 
     options = BuildOptions(memory=memory, parts=())
     lakejoin.index(lake, index=index, master="local[2]", options=options)
@@ -82,10 +82,10 @@ def run(
     master: str, index: Path, queries: int, large: Path, workers: Sequence[int]
 ) -> dict[str, Any]:
     """What a cluster takes, once its workers are warm."""
+    from lakejoin.locations import Location
     from lakejoin.pipeline.build import Cluster
     from lakejoin.spark.batch_search import search_batch
     from lakejoin.spark.session import open_session
-    from lakejoin.locations import Location
     from lakejoin.store.snapshot import Snapshot
 
     settings = {"spark.executor.cores": "1", "spark.executor.memory": "1g"}
@@ -120,8 +120,8 @@ def run(
 
 def timed_graph(index: Path, copy: Path, cluster: Any, workers: Sequence[int]) -> dict[str, Any]:
     """What the graph of an index takes from nothing, in a copy of it; and how large it gets."""
-    from lakejoin.spark.graph_build import make_graph
     from lakejoin.locations import Location
+    from lakejoin.spark.graph_build import make_graph
 
     shutil.copytree(index, copy, copy_function=os.link)  # files of an index never change
     watch = _Watch(workers)

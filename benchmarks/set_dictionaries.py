@@ -15,8 +15,7 @@ import pyarrow as pa
 from lakejoin.kernels.hashes import hash_strings
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.dictionary import Dictionary, write_directory
-from lakejoin.store.texts import write_texts
+from lakejoin.store.dictionary import Dictionary, write_directory, write_texts
 from set_lakes import SegmentSets, SetLake
 from set_queries import SetQuery
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.engines.meaning.engine import Nearness, VectorSpace, VectorSearch
+from lakejoin.engines.meaning.engine import Nearness, VectorSearch, VectorSpace
 from lakejoin.store.compact_vectors import CompactVectors, MatrixSource
 from vectors_data import Array, Lake
 from vectors_lists import MatrixLists

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.search.meanings import MeaningIndex
-from lakejoin.store.segment_tables import SegmentTables
-from lakejoin.engines.meaning.texts import open_text_space
+from lakejoin.engines.meaning.vector_space import open_text_space
 from lakejoin.locations import Location
+from lakejoin.search.meaning_search import MeaningIndex
 from lakejoin.store.segment import Segment
+from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.snapshot import Snapshot
 from vectors_data import Array, Lake
 from vectors_ours import Indexed

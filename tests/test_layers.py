@@ -198,5 +198,7 @@ def test_import_lakejoin_is_light() -> None:
 )
 def test_the_checker_sees(source: str, target: str, lazy: bool, typing: bool) -> None:
     """The checks above are only as good as what they see."""
-    found = list(_visit(ast.parse(source), "lakejoin.formats.file_reader", False, lazy=False, typing=False))
+    found = list(
+        _visit(ast.parse(source), "lakejoin.formats.file_reader", False, lazy=False, typing=False)
+    )
     assert [(f.target, f.lazy, f.typing) for f in found] == [(target, lazy, typing)]

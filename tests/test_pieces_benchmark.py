@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lakejoin.store.rare_tokens import RareTokensComponent
 from lakejoin.store.postings import PostingsComponent
+from lakejoin.store.rare_tokens import RareTokensComponent
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 

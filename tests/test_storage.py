@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
 from lakejoin.locations import Location, Problem, remote_files, split_query
-from lakejoin.locations.remote_files import RemotePath, change_stamp
-from lakejoin.locations.uri import Address
+from lakejoin.locations.remote_files import Address, RemotePath, change_stamp
 
 ODD_NAMES = ["a b.csv", "a#b.csv", "100%25.csv", "100%.csv", "why?.csv", "x?y=1", "x?=", "é ü.csv"]
 
@@ -156,7 +155,9 @@ def test_a_change_of_equal_size_is_seen(memory: Any) -> None:
 def test_stamps() -> None:
     noon = datetime(2020, 1, 1, 12, 0, 0, 1, tzinfo=UTC)
     assert change_stamp({"LastModified": noon}) == 1577880000_000001_000
-    assert change_stamp({"modified": noon.replace(tzinfo=None)}) == change_stamp({"LastModified": noon})
+    assert change_stamp({"modified": noon.replace(tzinfo=None)}) == change_stamp(
+        {"LastModified": noon}
+    )
     assert change_stamp({"mtime": noon.astimezone(timezone(timedelta(hours=5)))}) == change_stamp(
         {"updated": noon, "created": noon - timedelta(days=1)}
     )

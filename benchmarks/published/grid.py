@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from lakejoin.errors import InputError
 from lakejoin.engines.meaning.hits import VectorCounters
+from lakejoin.errors import InputError
 from published.grid_blocking import Scale, block, by_query, scale_of
 from published.grid_cells import Cells, Frame, cells_of, most_levels, ordered
 from published.grid_cost import best_levels

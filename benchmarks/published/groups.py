@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from lakejoin.errors import InputError
 from lakejoin.engines.meaning.hits import VectorCounters
+from lakejoin.errors import InputError
 from published.groups_building import (
     build_groups,
     build_lists,
@@ -88,7 +88,9 @@ class GroupMethod:
         self._tree = build_tree(mapped(self.centres, pivots, self._metric), widest)
 
     @classmethod
-    def of(cls, space: VectorSpace, metric: str = "l2", options: GroupOptions | None = None) -> Self:
+    def of(
+        cls, space: VectorSpace, metric: str = "l2", options: GroupOptions | None = None
+    ) -> Self:
         """The groups of a segment's vectors."""
         return cls(load(space), metric, options)
 

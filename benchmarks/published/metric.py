@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.jit import kernel
 from lakejoin.engines.meaning.vector_distances import (
     METRICS,
-    l1_distance,
     check_metric,
+    l1_distance,
+    l2_radius,
     limit,
     squared_l2,
-    l2_radius,
 )
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 

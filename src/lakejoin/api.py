@@ -6,19 +6,19 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.lake_table import join_side
 from lakejoin.lake import Lake, PathLike, index_location, open_lake
+from lakejoin.lake_table import join_side
 
 if TYPE_CHECKING:
     from lakejoin.encoders.factory import EncoderChoice
     from lakejoin.joins.join import Join
+    from lakejoin.joins.join_inputs import Side
     from lakejoin.joins.options import Progress
     from lakejoin.joins.predicates.database_relations import Relations
     from lakejoin.joins.predicates.join_predicate import Predicates
     from lakejoin.joins.predicates.preferences import PreferenceChoice
-    from lakejoin.joins.sides import Side
     from lakejoin.pipeline.build import BuildReport
-    from lakejoin.pipeline.options_more import BuildOptions
+    from lakejoin.pipeline.options import BuildOptions
     from lakejoin.spark.task_runner import Listener
 
 
@@ -50,7 +50,7 @@ def index(
     from dataclasses import replace
 
     from lakejoin.pipeline.build import Cluster, build_index
-    from lakejoin.pipeline.options_more import BuildOptions
+    from lakejoin.pipeline.options import BuildOptions
 
     options = options or BuildOptions()
     if parts is not None:
@@ -115,10 +115,9 @@ def join(
     ['BE', 'UL']
     """
     from lakejoin.joins.join import NAMES
-    from lakejoin.joins.joining import join_tables
-    from lakejoin.joins.join_inputs import parse_column_pairs
+    from lakejoin.joins.join_finder import join_tables
+    from lakejoin.joins.join_inputs import common_value_rules, parse_column_pairs
     from lakejoin.joins.options import JoinOptions
-    from lakejoin.joins.sides import common_value_rules
 
     sides = join_side(left, NAMES[0]), join_side(right, NAMES[1])
     left_rows, right_rows = (side.rows for side in sides)
@@ -170,9 +169,9 @@ def predicates(
     >>> predicates(people, calls, prefer=lambda facts: -facts.outer)[0].pairs
     (('id', 'caller'),)
     """
+    from lakejoin.joins.join_inputs import common_value_rules
     from lakejoin.joins.predicates.join_predicate import best_predicates
-    from lakejoin.joins.predicates.finding import PredicateOptions
-    from lakejoin.joins.sides import common_value_rules
+    from lakejoin.joins.predicates.predicate_finder import PredicateOptions
 
     tables = left, right, *more
     by_id: dict[int, Side] = {}  # a table that is passed twice is read once
@@ -198,12 +197,12 @@ def relations(
     >>> [(r.table, r.columns, r.key_table, r.key_columns) for r in found]
     [('roles', ('film_id',), 'films', ('film_id',))]
     """
+    from lakejoin.joins.predicates.column_references import NamedTable
     from lakejoin.joins.predicates.database_relations import (
-        relate_tables,
         read_tables,
+        relate_tables,
         tables_of_frames,
     )
-    from lakejoin.joins.predicates.column_references import NamedTable
 
     if tables is None:
         tables = open()

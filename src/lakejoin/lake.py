@@ -13,18 +13,18 @@ from lakejoin.locations import Location
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from lakejoin.ranking.answer_more import FusedAnswer
-    from lakejoin.ranking.fused_search import FusedOptions
-    from lakejoin.graph.join_graph import JoinGraph
-    from lakejoin.paths.answer import Paths
-    from lakejoin.union.answer import UnionAnswer
     from lakejoin.encoders.factory import EncoderChoice
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.graph.join_graph import JoinGraph
     from lakejoin.model import Skipped
+    from lakejoin.paths.answer import Paths
+    from lakejoin.ranking.answer import FusedAnswer
+    from lakejoin.ranking.fused_search import FusedOptions
     from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.search.query_columns import ColumnSelection
-    from lakejoin.engines.mine import QueryTable
     from lakejoin.search.searcher import Searcher
     from lakejoin.store.meaning_vectors import MeaningOptions
+    from lakejoin.union.answer import UnionAnswer
 
 __all__ = ["DEFAULT_INDEX", "Lake", "LakeTable", "PathLike", "index_location", "open_lake"]
 
@@ -204,10 +204,9 @@ class Lake:
         """
         since = time.perf_counter()
         from lakejoin.search.answer import Answers
+        from lakejoin.search.meaning_search import require_part
+        from lakejoin.search.options import NearArguments, SearchOptions
         from lakejoin.search.query_columns import choose_columns
-        from lakejoin.search.options import NearArguments
-        from lakejoin.search.needed_part import require_part
-        from lakejoin.search.options_more import SearchOptions
 
         near = NearArguments(tau, encoder, measure, within, metric).near(by)
         options = SearchOptions(by, k, min, others, verified, algorithm, initial, near)
@@ -217,7 +216,9 @@ class Lake:
         try:
             if by == "fused":
                 return self._fused(query_table, on, options.k, notes, since)
-            choice = choose_columns(query_table, on, self._snapshot.manifest.options.all_columns, by)
+            choice = choose_columns(
+                query_table, on, self._snapshot.manifest.options.all_columns, by
+            )
             notes = (*notes, choice.said) if choice.said else notes
             if by == "distance":
                 return self._searcher.search_near(query_table, choice.places, options, notes, since)
@@ -241,7 +242,7 @@ class Lake:
         """
         since = time.perf_counter()
         from lakejoin.ranking.fused_search import stream_fused_answers
-        from lakejoin.search.options_more import SearchOptions
+        from lakejoin.search.options import SearchOptions
 
         k = SearchOptions("fused", k).k
         query_table, notes = self._query_table(table)
@@ -253,7 +254,12 @@ class Lake:
             query_table.forget()
 
     def _fused(
-        self, query_table: QueryTable, on: ColumnSelection, k: int | None, notes: tuple[str, ...], since: float
+        self,
+        query_table: QueryTable,
+        on: ColumnSelection,
+        k: int | None,
+        notes: tuple[str, ...],
+        since: float,
     ) -> FusedAnswer:
         from lakejoin.ranking.fused_search import search_fused
 
@@ -262,7 +268,12 @@ class Lake:
         )
 
     def _fused_request(
-        self, query_table: QueryTable, on: ColumnSelection, k: int | None, notes: tuple[str, ...], since: float
+        self,
+        query_table: QueryTable,
+        on: ColumnSelection,
+        k: int | None,
+        notes: tuple[str, ...],
+        since: float,
     ) -> FusedOptions:
         from lakejoin.ranking.fused_search import FusedOptions
         from lakejoin.search.query_columns import choose_columns
@@ -288,8 +299,8 @@ class Lake:
         >>> for answer in lake.search_many(tables, k=5):  # doctest: +SKIP
         ...     print(answer.error or answer)
         """
+        from lakejoin.search.answer import search_each, split_query
         from lakejoin.search.query_columns import to_column_list
-        from lakejoin.search.many import search_each, split_query
 
         on = to_column_list(on)  # an iterator can be read only once, and every query needs it
 
@@ -311,8 +322,8 @@ class Lake:
         >>> answer[:1].write("longer.csv")  # doctest: +SKIP
         """
         since = time.perf_counter()
+        from lakejoin.search.options import check_k
         from lakejoin.union.union_search import search_unions
-        from lakejoin.search.options_more import check_k
 
         if k is not None:
             check_k(k)
@@ -329,8 +340,7 @@ class Lake:
         return Searcher(self._snapshot)
 
     def _query_table(self, table: Any) -> tuple[QueryTable, tuple[str, ...]]:
-        from lakejoin.search.table_lookup import IndexedTable
-        from lakejoin.search.meant import resolve_table
+        from lakejoin.search.table_lookup import IndexedTable, resolve_table
 
         if isinstance(table, LakeTable):
             # The segment may have been opened by another `Lake`; otherwise treat it as a frame.
@@ -364,7 +374,7 @@ class Lake:
         >>> lakejoin.open("data.index").paths("flights.csv", "countries.csv")  # doctest: +SKIP
         """
         from lakejoin.paths.path_search import find_paths
-        from lakejoin.search.options_more import check_k
+        from lakejoin.search.options import check_k
 
         check_k(k)
         ends, notes = zip(*(self._path_end(end) for end in (table, other_table)), strict=True)
@@ -376,7 +386,7 @@ class Lake:
 
     def _path_end(self, table: Any) -> tuple[QueryTable, tuple[str, ...]]:
         """As `_query_table`, but a file of the lake becomes its table."""
-        from lakejoin.search.meant import find_lake_table
+        from lakejoin.search.table_lookup import find_lake_table
 
         if isinstance(table, str | os.PathLike):
             known = find_lake_table(os.fspath(table), self._snapshot)
@@ -405,7 +415,7 @@ def _encoder(meaning: MeaningOptions | None) -> dict[str, Any] | None:
 
 
 def _query_name(query: Any, on: ColumnSelection = None) -> tuple[str, ColumnSelection]:
-    from lakejoin.search.many import split_query
+    from lakejoin.search.answer import split_query
 
     table, on = split_query(query, on)
     if isinstance(table, LakeTable):

@@ -1,22 +1,24 @@
-"""Resolve the tables that a person names: files, parts of files, or tables of the lake."""
+"""Keep the newest version of an index open, and resolve the tables that a person names."""
 
 from __future__ import annotations
 
 import os
+import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError, MissingIndex, UnknownTable
-from lakejoin.lake_table import join_side
 from lakejoin.lake import open_lake
+from lakejoin.lake_table import join_side
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.sides import Side
+    from lakejoin.joins.join_inputs import Side
+    from lakejoin.lake import Lake
     from lakejoin.lake_table import LakeTable
     from lakejoin.model import Loss
-    from lakejoin.lake import Lake
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +45,7 @@ def read_named_table(name: str, lake: Lake | None) -> NamedTable:
 
     An existing file takes precedence over a table of the lake with the same name.
     """
-    from lakejoin.formats.file_reader import split_part, open_table, wrap_reader_errors
+    from lakejoin.formats.file_reader import open_table, split_part, wrap_reader_errors
     from lakejoin.formats.table_stream import Table
 
     if split_part(name)[0]:
@@ -59,8 +61,8 @@ def read_named_table(name: str, lake: Lake | None) -> NamedTable:
 def named_join_side(name: str, lake: Lake | None) -> Side:
     """Like `read_named_table`, as one side of a join; a lake table is read only if its codes do not
     suffice."""
-    from lakejoin.joins.sides import side_from_rows
     from lakejoin.formats.file_reader import split_part
+    from lakejoin.joins.join_inputs import side_from_rows
 
     if lake is not None and not split_part(name)[0]:
         return join_side(_lake_table(name, lake))
@@ -73,3 +75,24 @@ def _lake_table(name: str, lake: Lake) -> LakeTable:
         return lake.table(name)
     except UnknownTable as problem:
         raise UnknownTable(f"there is no file {name}, and {problem}") from None
+
+
+class CurrentLake:
+    """The newest version of an index; checked for at most every `seconds`."""
+
+    def __init__(self, index: str | None, seconds: float = 0.0) -> None:
+        self._index = index
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._lake = open_lake(index)
+        self._checked = time.monotonic()
+
+    def lake(self) -> Lake:
+        """The newest version; the same object, with its caches, until a newer version exists."""
+        with self._lock:
+            if time.monotonic() - self._checked >= self._seconds:
+                newest = open_lake(self._index)
+                if newest.snapshot.manifest != self._lake.snapshot.manifest:
+                    self._lake = newest
+                self._checked = time.monotonic()
+            return self._lake

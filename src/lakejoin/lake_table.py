@@ -10,7 +10,7 @@ from lakejoin.errors import import_optional
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.sides import Side
+    from lakejoin.joins.join_inputs import Side
     from lakejoin.store.catalog import ColumnEntry, TableEntry
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
@@ -70,8 +70,7 @@ class LakeTable:
 
 def join_side(table: Any, default: str = "") -> Side:
     """A table as one side of a join; a lake table is read only if its codes do not suffice."""
-    from lakejoin.joins.given import input_name, read_input
-    from lakejoin.joins.sides import Side, side_from_rows
+    from lakejoin.joins.join_inputs import Side, input_name, read_input, side_from_rows
 
     if isinstance(table, LakeTable):
         stored, snapshot = (table._segment, table.entry), table._snapshot

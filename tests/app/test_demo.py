@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 
 import lakejoin
 from conftest import Index
-from lakejoin.cli import build_commands, demo_command as demo
+from lakejoin.cli import build_commands
+from lakejoin.cli import demo_command as demo
 from lakejoin.cli.demo_command import TOUR, demo_command
 from lakejoin.cli.demo_lake import DemoLake
 from lakejoin.errors import MissingDependency

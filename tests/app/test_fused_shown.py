@@ -16,10 +16,10 @@ from rich.console import Console
 import lakejoin
 from app.commands import JOIN, SEARCH
 from fake_spark import FakeSpark
-from lakejoin.cli import fused_live
+from lakejoin.cli import fused_output
 from lakejoin.cli.engine_output import TypedQuery
-from lakejoin.ranking.answer_more import FusedAnswer
 from lakejoin.errors import InputError
+from lakejoin.ranking.answer import FusedAnswer
 
 
 def written(path: Path, columns: dict[str, list[object]]) -> None:
@@ -78,7 +78,7 @@ class Terminal:
         self._screen = Console(
             force_terminal=True, width=100, height=height, file=self._file, color_system=None
         )
-        monkeypatch.setattr(fused_live, "console", lambda: self._screen)
+        monkeypatch.setattr(fused_output, "console", lambda: self._screen)
 
     @property
     def text(self) -> str:
@@ -88,7 +88,7 @@ class Terminal:
 def test_answers_are_refined_in_place(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal(monkeypatch)
     lake = lakejoin.open()
-    answer = fused_live.search_live(lake, TypedQuery("mine.csv", None, len(lake)), None, 10)
+    answer = fused_output.search_live(lake, TypedQuery("mine.csv", None, len(lake)), None, 10)
     assert answer.final
     assert [one.table for one in answer] == [one.table for one in lake.search("mine.csv")]
     assert "searching …" in terminal.text
@@ -105,11 +105,11 @@ def test_a_small_screen_and_one_that_goes_nowhere(
     lake = lakejoin.open()
     typed = TypedQuery("mine.csv", None, len(lake))
     small = Terminal(monkeypatch, height=6)
-    fused_live.search_live(lake, typed, None, 10)
+    fused_output.search_live(lake, typed, None, 10)
     drawn = small.text.split("\x1b[2K")
     assert max(part.count("\n") for part in drawn) <= 6
     quiet = Terminal(monkeypatch)
-    assert len(fused_live.search_live(lake, typed, None, 10, quiet=True)) >= 1
+    assert len(fused_output.search_live(lake, typed, None, 10, quiet=True)) >= 1
     assert quiet.text == ""
 
 
@@ -117,7 +117,7 @@ def test_a_failure_leaves_the_screen_as_it_was(here: Path, monkeypatch: pytest.M
     terminal = Terminal(monkeypatch)
     lake = lakejoin.open()
     with pytest.raises(InputError, match="no column 'nothing'"):
-        fused_live.search_live(lake, TypedQuery("mine.csv", None, len(lake)), ["nothing"], 10)
+        fused_output.search_live(lake, TypedQuery("mine.csv", None, len(lake)), ["nothing"], 10)
     assert "\x1b[?25h" in terminal.text, "the cursor is back"
 
 

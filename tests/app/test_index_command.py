@@ -14,11 +14,11 @@ import lakejoin
 from app.commands import INDEX, Command
 from fake_spark import FakeSpark
 from lakejoin import api
-from lakejoin.encoders import wordllama, mixed_encoder
+from lakejoin.encoders import mixed_encoder, wordllama
 from lakejoin.errors import MissingDependency
+from lakejoin.locations import Location
 from lakejoin.pipeline import options as spark_parts
 from lakejoin.pipeline import segment_tasks
-from lakejoin.locations import Location
 from lakejoin.store.manifest import read_manifest
 
 INFO = Command("info")

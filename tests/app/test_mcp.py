@@ -19,8 +19,8 @@ from mcp import Client, StdioServerParameters
 import lakejoin
 from app.commands import Command
 from fake_spark import FakeSpark
-from lakejoin.mcp.serving import CurrentLake, run_tool
 from lakejoin.errors import MissingIndex
+from lakejoin.mcp.tool_server import CurrentLake, run_tool
 
 MOST = 4_000
 MCP = Command("mcp")

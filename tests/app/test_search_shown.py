@@ -17,11 +17,11 @@ from rich.console import Console
 
 from app.commands import JOIN, OVERLAP
 from lakejoin.cli.engine_output import TypedQuery, print_answer, print_results
-from lakejoin.cli.waiting import STILL_SEARCHING, explain_long_wait
-from lakejoin.search.answer import Answer
-from lakejoin.search.evidence import Evidence
+from lakejoin.cli.terminal import STILL_SEARCHING, explain_long_wait
 from lakejoin.engines.hits import Counters
 from lakejoin.engines.query import Query
+from lakejoin.search.answer import Answer
+from lakejoin.search.evidence import Evidence
 from lakejoin.search.result import Result as Found
 
 

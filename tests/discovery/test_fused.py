@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 import lakejoin
 from app.commands import SEARCH
 from fake_spark import FakeSpark
-from lakejoin.ranking.answer_more import FusedAnswer
 from lakejoin.errors import InputError
 from lakejoin.lake import Lake
+from lakejoin.ranking.answer import FusedAnswer
 from lakejoin.ranking.join_score import Signals, score_join
 from oracle.lakes import PlainTable
 from search.key_lakes import key_lake

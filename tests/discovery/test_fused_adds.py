@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.ranking import added_columns
-from lakejoin.ranking.added_columns import AddedColumn, measure_added_columns, list_added_columns
-from lakejoin.ranking.join_candidates import JoinCandidate
 from lakejoin.errors import InputError
 from lakejoin.lake import Lake
+from lakejoin.ranking import added_columns
+from lakejoin.ranking.added_columns import AddedColumn, list_added_columns, measure_added_columns
+from lakejoin.ranking.join_candidates import JoinCandidate
 from lakejoin.ranking.join_score import Signals
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from search.key_lakes import key_lake, tables
@@ -76,7 +76,9 @@ def test_fullness_is_that_of_brute_force(
             for place in range(len(theirs.columns))
             if place not in joined
         }
-        assert {one.name for one in list_added_columns(way)} == set(by_name(measure_added_columns(way)))
+        assert {one.name for one in list_added_columns(way)} == set(
+            by_name(measure_added_columns(way))
+        )
 
 
 def test_of_many_rows_some_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,24 +13,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakejoin.engines.composite.query import key_query
+from lakejoin.engines.query import NO_CELL, QueryTable
+from lakejoin.lake import Lake
+from lakejoin.model import ValueRules
 from lakejoin.ranking.composite_candidates import (
     KeyCandidates,
+    filter_composites,
     find_composite_candidates,
     make_key,
-    filter_composites,
     wrong_combinations,
 )
-from lakejoin.ranking.holding import first_row_of_each, find_first_rows, find_rows
 from lakejoin.ranking.composite_keys import UNIQUE, find_composite_keys
 from lakejoin.ranking.join_candidates import JoinCandidate
-from lakejoin.model import ValueRules
-from lakejoin.lake import Lake
-from lakejoin.search.query_columns import ColumnChoice
 from lakejoin.ranking.join_score import Signals
-from lakejoin.engines.composite.query import key_query
-from lakejoin.engines.mine import NO_CELL, QueryTable
-from lakejoin.search.options_more import SearchOptions
-from lakejoin.search.external_table import FrameRows, ExternalTable
+from lakejoin.ranking.row_agreement import find_first_rows, find_rows, first_row_of_each
+from lakejoin.search.external_table import ExternalTable, FrameRows
+from lakejoin.search.options import SearchOptions
+from lakejoin.search.query_columns import ColumnChoice
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from search.key_lakes import key_lake, tables
 

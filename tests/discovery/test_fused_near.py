@@ -13,29 +13,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakejoin.ranking.meaning_candidates import (
-    EstimatedMatch,
-    find_meaning_candidates,
-    sample_query_positions,
-    find_unmatched_positions,
-)
+from lakejoin.engines.query import QueryTable
+from lakejoin.lake import Lake
+from lakejoin.model import ValueRules
 from lakejoin.ranking.coordinate_candidates import (
+    choose_radii,
     find_coordinate_candidates,
     move_points,
     nearest_distances,
-    choose_radii,
 )
 from lakejoin.ranking.join_candidates import JoinCandidate
-from lakejoin.search.wrong_texts import look_like_words, mix_texts
-from lakejoin.model import ValueRules
-from lakejoin.lake import Lake
 from lakejoin.ranking.join_score import Signals
-from lakejoin.engines.mine import QueryTable
-from lakejoin.search.options_more import SearchOptions
-from lakejoin.search.external_table import FrameRows, ExternalTable
+from lakejoin.ranking.meaning_candidates import (
+    EstimatedMatch,
+    find_meaning_candidates,
+    find_unmatched_positions,
+    sample_query_positions,
+)
+from lakejoin.search.external_table import ExternalTable, FrameRows
+from lakejoin.search.lake_background import look_like_words, mix_texts
+from lakejoin.search.options import SearchOptions
+from lakejoin.store.distance_limits import EARTH_RADIUS
 from lakejoin.store.point_sets import PointsComponent
 from lakejoin.store.postings import PostingsComponent
-from lakejoin.store.distance_limits import EARTH_RADIUS
 from oracle.lakes import PlainTable
 from oracle.nearby import distances
 from oracle.search import lake_of

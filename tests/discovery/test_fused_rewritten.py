@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakejoin.ranking.ends import Ends, find_ends, compare_ends
-from lakejoin.ranking.column_texts import read_column_texts
-from lakejoin.ranking.rewritten_candidates import RewrittenMatch
+from lakejoin.engines.query import NO_CELL, ColumnSpellings
 from lakejoin.joins.learned.row_pairs import _divsufsort
 from lakejoin.lake import Lake
-from lakejoin.engines.mine import NO_CELL, ColumnSpellings
-from lakejoin.store.components import COMPONENTS
+from lakejoin.ranking.column_texts import read_column_texts
+from lakejoin.ranking.join_score import Ends, compare_ends, find_ends
+from lakejoin.ranking.rewritten_candidates import RewrittenMatch
+from lakejoin.store.segment import COMPONENTS
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 

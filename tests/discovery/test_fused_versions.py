@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.search.table_versions import COMPARED, TableVersions
 from lakejoin.lake import Lake
 from lakejoin.search.result import ResultLocation
+from lakejoin.search.table_versions import COMPARED, TableVersions
 from oracle.lakes import PlainTable
 from search.key_lakes import key_lake
 

@@ -19,17 +19,16 @@ from hypothesis import strategies as st
 import lakejoin
 from app.commands import Command
 from fake_spark import FakeSpark
-from lakejoin.paths.path_hops import GraphHops, Hop, SearchedHops, open_hops
-from lakejoin.paths.path_routes import find_routes
-from lakejoin.paths.surviving import Survivors, count_survivors
-from lakejoin.paths.path_tables import PathTables
 from lakejoin.errors import InputError, UnknownTable
-from lakejoin.values.column_encoder import encode_query
-from lakejoin.model import ValueRules
 from lakejoin.lake import Lake
+from lakejoin.locations import Location
+from lakejoin.model import ValueRules
+from lakejoin.paths.path_hops import GraphHops, Hop, SearchedHops, open_hops
+from lakejoin.paths.path_routes import Survivors, count_survivors, find_routes
+from lakejoin.paths.path_tables import PathTables
 from lakejoin.pipeline.build import BuildOptions, Cluster
 from lakejoin.spark.graph_build import make_graph
-from lakejoin.locations import Location
+from lakejoin.values.column_encoder import encode_query
 from oracle.lakes import PlainTable
 from oracle.paths import joined_rows
 from search.key_lakes import CELLS, key_lake

@@ -16,14 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.commands import Command
-from lakejoin.union.alignment import choose_alignment, best_alignments
-from lakejoin.union.column_likeness import NameContext, SharedValues, score_likeness
-from lakejoin.union.looks import ColumnSample
-from lakejoin.union.newrows import compare_rows, contained_rows
 from lakejoin.errors import InputError
-from lakejoin.values.column_encoder import encode_query
-from lakejoin.model import ValueRules
 from lakejoin.lake import Lake
+from lakejoin.model import ValueRules
+from lakejoin.union.column_likeness import ColumnSample, NameContext, SharedValues, score_likeness
+from lakejoin.union.union_alignment import best_alignments, choose_alignment
+from lakejoin.union.union_rows import compare_rows, contained_rows
+from lakejoin.values.column_encoder import encode_query
 from oracle.lakes import PlainTable
 from oracle.union import best_product, new_rows
 from search.key_lakes import CELLS, key_lake
@@ -329,15 +328,22 @@ def test_numbers_that_lie_elsewhere_under_another_name_are_hardly_alike() -> Non
     year = _look("year", [str(n) for n in range(1960, 2024)])
     schooling = _look("mean_years_in_school", [f"{n / 7:.2f}" for n in range(90)])
     time = _look("time", [str(n) for n in range(1970, 2016)])
-    alike = {one.name: score_likeness(year, one, SharedValues(), NameContext()).score for one in (schooling, time)}
+    alike = {
+        one.name: score_likeness(year, one, SharedValues(), NameContext()).score
+        for one in (schooling, time)
+    }
     assert alike["mean_years_in_school"] < 0.3 < alike["time"]
     later = _look("year", [str(n) for n in range(3000, 3060)])
-    assert score_likeness(year, later, SharedValues(), NameContext()).score > 0.5, "rows to append are other ones"
+    assert score_likeness(year, later, SharedValues(), NameContext()).score > 0.5, (
+        "rows to append are other ones"
+    )
 
 
 def test_numbered_columns_are_not_alike_by_name() -> None:
     one = _look("column_1", ["bern", "ulm"])
-    assert "names" not in [sign.what for sign in score_likeness(one, one, SharedValues(), NameContext()).signs]
+    assert "names" not in [
+        sign.what for sign in score_likeness(one, one, SharedValues(), NameContext()).signs
+    ]
 
 
 def _look(name: str, values: list[str]) -> ColumnSample:

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from lakejoin.encoders import open_encoder
-from lakejoin.encoders.text_preparation import abbreviations
 from lakejoin.encoders.mixed_encoder import Mix, _words_of
-from lakejoin.encoders.texts import to_text_array, fold_for_encoding
+from lakejoin.encoders.text_preparation import abbreviations, fold_for_encoding, to_text_array
 
 
 def expanded(text: str) -> str:
-    starts, codes, words = abbreviations().expanded(*_words_of(fold_for_encoding(to_text_array([text]))))
+    starts, codes, words = abbreviations().expanded(
+        *_words_of(fold_for_encoding(to_text_array([text])))
+    )
     assert starts.tolist() == [0, len(codes)]
     return " ".join(words[int(code)].as_py() for code in codes)
 

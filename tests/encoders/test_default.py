@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.encoders import wordllama, open_encoder
+from lakejoin.encoders import open_encoder, wordllama
 from lakejoin.errors import MissingDependency
 
 needs_wheel = pytest.mark.skipif(
@@ -89,5 +89,7 @@ def test_a_damaged_wheel(damage: str, tmp_path: Path, monkeypatch: pytest.Monkey
     found = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
     monkeypatch.setattr(wordllama, "find_spec", lambda name: found)
     wordllama.open_words.cache_clear()
-    with pytest.raises(MissingDependency, match=r"cannot read the .* weights .*lakejoin\[meaning\]"):
+    with pytest.raises(
+        MissingDependency, match=r"cannot read the .* weights .*lakejoin\[meaning\]"
+    ):
         open_encoder()

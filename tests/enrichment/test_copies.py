@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lakejoin.enrich.leakage import explain_target_copy, predicts_alone
-from lakejoin.enrich.lake_columns import LakeColumn, GatheredColumns, ColumnValues
-from lakejoin.enrich.links import Link
-from lakejoin.enrich.key_partners import EqualKeys
 from lakejoin.enrich.inputs import Target
+from lakejoin.enrich.key_partners import EqualKeys
+from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns, LakeColumn
+from lakejoin.enrich.leakage import explain_target_copy, predicts_alone
+from lakejoin.enrich.links import Link
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(0)

@@ -22,9 +22,9 @@ from sklearn.preprocessing import OrdinalEncoder
 import lakejoin
 from enrichment.made_lakes import Made, made_lake
 from lakejoin import LakeJoiner
-from lakejoin.enrich.links import LinkRequest
-from lakejoin.enrich.preparing import EnrichLimits, prepare_chooser
+from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
 from lakejoin.enrich.inputs import Target
+from lakejoin.enrich.links import LinkRequest
 from lakejoin.errors import InputError, UnusableTarget
 
 
@@ -68,7 +68,9 @@ def test_no_target_of_noise_chooses_anything(made: Made) -> None:
     mine = pa.Table.from_pandas(made.mine, preserve_index=False)
     wanted = LinkRequest(("town",), "equal")
     target = Target("y", made.noise)
-    chooser = prepare_chooser(lakejoin.open(made.index), mine, target, wanted, EnrichLimits(), print)
+    chooser = prepare_chooser(
+        lakejoin.open(made.index), mine, target, wanted, EnrichLimits(), print
+    )
     for seed in range(6):
         random = np.random.default_rng(seed + 50)
         target = (

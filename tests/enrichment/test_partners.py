@@ -19,10 +19,9 @@ import lakejoin
 from enrichment.made_lakes import names
 from fake_spark import FakeSpark
 from lakejoin import LakeJoiner
-from lakejoin.enrich.lake_columns import LakeColumn
-from lakejoin.enrich.joining import join_columns
-from lakejoin.enrich.links import Link
 from lakejoin.enrich.key_partners import EqualKeys
+from lakejoin.enrich.lake_columns import LakeColumn, join_columns
+from lakejoin.enrich.links import Link
 from lakejoin.lake import Lake
 
 RANDOM = np.random.default_rng(7)

@@ -13,17 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakejoin
-from lakejoin.joins.agreements import find_agreements
 from lakejoin.codegen.programs import Extract, Program, identity
 from lakejoin.joins.agreement_matcher import match_agreeing, refine_keys
-from lakejoin.joins.value_matchers import match_columns
+from lakejoin.joins.agreements import NO_TEXT, Reader, find_agreements
 from lakejoin.joins.join import Join
-from lakejoin.joins.joining import join_tables
-from lakejoin.joins.row_keys import NO_KEY
+from lakejoin.joins.join_finder import join_tables
+from lakejoin.joins.join_key import JoinKey, JoinTask, KeyRefinement
 from lakejoin.joins.options import JoinOptions
-from lakejoin.joins.readings import NO_TEXT, Reader
-from lakejoin.joins.task import JoinTask
-from lakejoin.joins.join_key import JoinKey, KeyRefinement
+from lakejoin.joins.row_keys import NO_KEY
+from lakejoin.joins.value_matchers import match_columns
 from oracle.programs import in_python, texts
 
 FIRST = ("Ada", "Alan", "Grace", "Edsger", "Donald", "Barbara", "John", "Frances", "Ken", "Tony")

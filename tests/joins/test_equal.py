@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
+from lakejoin.joins.join_inputs import parse_column_pair
 from lakejoin.joins.joined_table import HOWS, JoinedTable, result_names
 from lakejoin.joins.row_keys import encode_keys
-from lakejoin.joins.join_inputs import parse_column_pair
 from lakejoin.model import ValueRules
 
 # What is written, and the value that it is: by hand, so that nothing of ours judges itself.

@@ -13,14 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakejoin.formats.file_reader import read
 from lakejoin.joins.equal import shared_values as sharing
 from lakejoin.joins.equal.equal_columns import EqualColumns, find_equal_columns
-from lakejoin.joins.row_keys import encode_keys
-from lakejoin.joins.pairing import Pairing
 from lakejoin.joins.equal.shared_values import count_shared_values
-from lakejoin.formats.file_reader import read
+from lakejoin.joins.row_keys import Pairing, encode_keys
 from lakejoin.model import ValueRules
-from lakejoin.signals.chance import LEAST_CHANCE, match_chance, evidence
+from lakejoin.signals.chance import LEAST_CHANCE, evidence, match_chance
 from lakejoin.signals.name_similarity import compare_names
 from oracle.equal_columns import met, shared_counts
 

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import lakejoin
 from lakejoin.errors import InputError, MissingDependency, NoJoin
-from lakejoin.joins import joining
+from lakejoin.joins import join_finder
 from lakejoin.joins.aggregation import FUNCTIONS
-from lakejoin.joins.learned import program_finder
-from lakejoin.joins.learned.program_finder import RejectedPrograms, LearnedJoin
-from lakejoin.joins.row_keys import Keys, one_to_one_keys
-from lakejoin.joins.options import JoinOptions
 from lakejoin.joins.join_key import JoinKey, KeyRule
+from lakejoin.joins.learned import program_finder
+from lakejoin.joins.learned.program_finder import LearnedJoin, RejectedPrograms
+from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.row_keys import Keys, one_to_one_keys
 from lakejoin.model import ValueRules
 
 NAMES = (
@@ -88,16 +88,20 @@ def test_the_best_attempt_is_told() -> None:
 def test_programs_are_learned_by_the_rules_for_values(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(
-        program_finder, "find_programs", lambda *_, **given: asked.append(given["rules"]) or LearnedJoin()
+        program_finder,
+        "find_programs",
+        lambda *_, **given: asked.append(given["rules"]) or LearnedJoin(),
     )
     rules = ValueRules(fold=False)
-    assert not joining.join_tables(PEOPLE, USERS, JoinOptions(by="transform", rules=rules))
+    assert not join_finder.join_tables(PEOPLE, USERS, JoinOptions(by="transform", rules=rules))
     assert asked == [rules]
 
 
 def test_programs_that_are_not_believed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     doubted = RejectedPrograms("lower(a) = b", 2, 1, "it may be a coincidence", LearnedJoin())
-    monkeypatch.setattr(program_finder, "find_programs", lambda *_, **__: LearnedJoin(doubted=doubted))
+    monkeypatch.setattr(
+        program_finder, "find_programs", lambda *_, **__: LearnedJoin(doubted=doubted)
+    )
     join = lakejoin.join({"a": ["x", "y"]}, {"b": ["p", "q"]}, by="transform")
     assert join.no_join == (
         "no join found; the closest candidate is lower(a) = b: it would match 2 of 2 left rows and "
@@ -231,8 +235,10 @@ def test_a_missing_library_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> N
     def missing(*_: Any) -> Any:
         raise MissingDependency("this needs pydivsufsort: pip install pydivsufsort")
 
-    tried = dict(joining._MATCHERS, auto=(joining.match_equal, missing), transform=(missing,))
-    monkeypatch.setattr(joining, "_MATCHERS", tried)
+    tried = dict(
+        join_finder._MATCHERS, auto=(join_finder.match_equal, missing), transform=(missing,)
+    )
+    monkeypatch.setattr(join_finder, "_MATCHERS", tried)
     join = lakejoin.join(PEOPLE, PEOPLE.slice(3))
     assert join.right_joined == 13
     none = lakejoin.join(PEOPLE, USERS)
@@ -272,16 +278,16 @@ def test_steps_without_rows_are_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
     codes.append(np.array([-1, -1, 2, -1]))
     ways = tuple(KeyRule("equal", ("k",), c, f"way {i}", 1.0, "") for i, c in enumerate(codes))
     found = JoinKey("left", ("k",), np.array([0, 1, 2]), 3, ways)
-    monkeypatch.setitem(joining._MATCHERS, "auto", (lambda *_: found,))
+    monkeypatch.setitem(join_finder._MATCHERS, "auto", (lambda *_: found,))
     left, right = pa.table({"k": list("abcd")}), pa.table({"k": list("adc")})
-    once = joining.join_tables(left, right, JoinOptions(one_to_one=True))
+    once = join_finder.join_tables(left, right, JoinOptions(one_to_one=True))
     assert [(s.words, s.left_rows) for s in once.steps] == [("way 0", 2), ("way 3", 1)]
     assert once.pairs().to_pydict() == {
         "left_row": [0, 2, 3],
         "right_row": [0, 2, 1],
         "step": [0, 1, 0],
     }
-    several = joining.join_tables(left, right)
+    several = join_finder.join_tables(left, right)
     assert [s.words for s in several.steps] == ["way 0", "way 1", "way 3"]
     assert "joins 0" not in repr(once) + repr(several)
 
@@ -334,10 +340,10 @@ def _expected(function: str, found: list[str | None], numbers: bool) -> Any:
 
 
 def test_options_of_python_and_of_arrow_are_the_same() -> None:
-    join = joining.join_tables(PEOPLE, USERS, JoinOptions(by="transform", how="full"))
+    join = join_finder.join_tables(PEOPLE, USERS, JoinOptions(by="transform", how="full"))
     assert len(join) == 16
     told: list[str] = []
-    joining.join_tables(PEOPLE, USERS, JoinOptions(), told.append)
+    join_finder.join_tables(PEOPLE, USERS, JoinOptions(), told.append)
     assert told[:2] == [
         "looking for columns with equal values",
         "learning rewriting rules",

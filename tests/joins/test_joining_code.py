@@ -17,15 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lakejoin
-from lakejoin.errors import InputError
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.codegen.forms import Casing, Runs
-from lakejoin.codegen.programs import Constant, Extract, Program, identity
-from lakejoin.joins.join import Join
-from lakejoin.joins.row_keys import NO_KEY, KeyColumn
-from lakejoin.joins.options import JoinOptions
-from lakejoin.joins.join_key import JoinKey, KeyRefinement, KeyRule
 from lakejoin.codegen.join_plan import MOST_LISTED
+from lakejoin.codegen.programs import Casing, Constant, Extract, Program, Runs, identity
+from lakejoin.errors import InputError
+from lakejoin.joins.join import Join
+from lakejoin.joins.join_key import JoinKey, KeyRefinement, KeyRule
+from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.row_keys import NO_KEY, KeyColumn
 from lakejoin.values.column_encoder import encode_query
 from oracle.sqlite import rows_by_sqlite
 
@@ -357,7 +356,9 @@ def test_spark(spark: Any) -> None:
         for side in ("left", "right"):
             join = joined_by_ways(source, target, {"Bärn": "bern", "x.y": "7"}, how, side)
             codes = np.array([0, 1, 1, 0, 1, 2, -1]), np.array([1, 0, 1, 0, 2, 0])
-            told = KeyRefinement(identity("b"), identity("a"), np.ones(join.known.count, bool), *codes)
+            told = KeyRefinement(
+                identity("b"), identity("a"), np.ones(join.known.count, bool), *codes
+            )
             if side == "left":
                 join = replace(join, found=join.known.told_by(told))
             made = _function(join.to_pyspark_code())(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.encoders import wordllama
-from lakejoin.encoders.functions import FunctionEncoder
+from lakejoin.encoders.function_encoders import FunctionEncoder
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.joins.nearest import nearest_meanings
 from lakejoin.joins.nearest.nearest_meanings import find_nearest_meanings
@@ -105,7 +105,9 @@ def test_large_columns_against_one_product() -> None:
 def test_no_texts() -> None:
     nothing = pa.array([], pa.string())
     assert len(find_nearest_meanings(nothing, nothing, encoder="characters")) == 0
-    assert len(find_nearest_meanings(pa.array([None, ""]), pa.array(["x"]), encoder="characters")) == 0
+    assert (
+        len(find_nearest_meanings(pa.array([None, ""]), pa.array(["x"]), encoder="characters")) == 0
+    )
 
 
 def test_tau_is_a_share() -> None:

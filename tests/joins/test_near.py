@@ -151,7 +151,9 @@ def test_longitude_first_where_names_or_numbers_say_so() -> None:
     assert pairs(found) == [(0, 0), (1, 1)]
     assert found.distance[0] == pytest.approx(2_190_000, rel=0.01)
     with pytest.raises(InputError, match="pair latitude with latitude"):
-        find_nearest_rows(left, right.rename_columns(["lat", "lon"]), [("lon", "lat"), ("lat", "lon")])
+        find_nearest_rows(
+            left, right.rename_columns(["lat", "lon"]), [("lon", "lat"), ("lat", "lon")]
+        )
 
 
 def test_dates_of_any_kind() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import lakejoin
 from lakejoin.errors import InputError
-from lakejoin.joins.output import EXTENSIONS, check_output, write_table
 from lakejoin.formats.table_stream import Table
+from lakejoin.joins.output import EXTENSIONS, check_output, write_table
 
 ROWS = {
     "town": ["Zürich", 'a "b", c\nd', None, "日本"],

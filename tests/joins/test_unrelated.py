@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import lakejoin
-from lakejoin.joins.equal.equal_columns import find_equal_columns
 from lakejoin.formats.file_reader import Table, read
+from lakejoin.joins.equal.equal_columns import find_equal_columns
 
 LAKE = (
     Path(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from lakejoin.kernels.bits import rank_in_set, build_bit_set
+from lakejoin.kernels.packing import build_bit_set, rank_in_set
 
 
 @njit

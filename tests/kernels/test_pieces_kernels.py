@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.kernels.text_tokens import MAX_CHARACTERS, MAX_TOKENS, cut_tokens
 from lakejoin.kernels.rare_token_samples import (
-    WHOLE_RANGE,
     MAX_HOLDERS,
+    WHOLE_RANGE,
     find_token_holders,
     sample_text_tokens,
 )
+from lakejoin.kernels.text_tokens import MAX_CHARACTERS, MAX_TOKENS, cut_tokens
 from lakejoin.store.dictionary import string_buffers
 from oracle import pieces as oracle
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.kernels.shared_substrings import (
-    find_rarest_substrings,
     compute_common_prefixes,
+    find_rarest_substrings,
     join_texts,
 )
 from lakejoin.values.text_arrays import text_buffers

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from lakejoin.kernels.superkey_filter import filter_rows
 from lakejoin.kernels.superkey_rows import write_hash_bits
-from lakejoin.kernels.xash import CLASSES, CLASS_CHARACTERS, count_classes
+from lakejoin.kernels.xash import CLASS_CHARACTERS, CLASSES, count_classes
 from lakejoin.store.dictionary import string_buffers
 from lakejoin.store.row_filters import (
     BloomFilter,
     SimHashFilter,
-    XashFilter,
     XashFeatures,
+    XashFilter,
     xash_numbers,
 )
 from oracle import superkeys as oracle
@@ -79,7 +79,9 @@ def hashed_by(row_filter: Any, texts: list[str]) -> Array:
 @_QUICK
 @given(texts=_texts, alpha=st.integers(2, 8), parts=_parts, order=st.permutations(CLASS_CHARACTERS))
 @example(["muhammad", "lee", "us"], 4, XashFeatures(), list(oracle.rarest_first(["muhammad"])))
-def test_xash(bits: int, texts: list[str], alpha: int, parts: XashFeatures, order: list[str]) -> None:
+def test_xash(
+    bits: int, texts: list[str], alpha: int, parts: XashFeatures, order: list[str]
+) -> None:
     by_hand = oracle.Xash(
         bits,
         alpha,

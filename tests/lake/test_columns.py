@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.values.column_encoder import ColumnEncoder, ColumnChunk, encode_column, encode_query
 from lakejoin.model import ColumnData, ValueRules, null_id
+from lakejoin.values.column_encoder import ColumnChunk, ColumnEncoder, encode_column, encode_query
 from oracle import values as oracle
 from oracle.lakes import encode_table
 

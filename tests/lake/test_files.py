@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.sources.lake_files import _Root, _unique, list_files
-from lakejoin.model import Skipped, SourceFile
 from lakejoin.locations import Location
+from lakejoin.model import Skipped, SourceFile
+from lakejoin.sources.lake_files import _Root, _unique, list_files
 
 
 def make(root: Path, *names: str) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from lakejoin.errors import UnreadableFile
-from lakejoin.formats.isolate import open_tables_isolated
-from lakejoin.formats.file_reader import Table, open_tables, read
+from lakejoin.formats.file_reader import Table, open_tables, open_tables_isolated, read
 from lakejoin.formats.table_stream import TableStream
 from lakejoin.model import ReadLimits, Skipped, SourceFile
 
@@ -134,7 +133,7 @@ def test_the_childs_errors_come_back(tmp_path: Path) -> None:
 
 
 def test_dates_are_iso() -> None:
-    from lakejoin.formats.excel import cell_text
+    from lakejoin.formats.table_containers import cell_text
 
     assert cell_text(datetime.datetime(2020, 1, 31)) == "2020-01-31"
     assert cell_text(datetime.datetime(2020, 1, 31, 5, 6)) == "2020-01-31 05:06:00"

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.values.column_encoder import encode_query
-from lakejoin.values.profile import EXAMPLES, LONGEST_EXAMPLE, key_likeness
 from lakejoin.model import ColumnProfile, ColumnType
+from lakejoin.values.column_encoder import EXAMPLES, LONGEST_EXAMPLE, encode_query, key_likeness
 from oracle import values as oracle
 
 

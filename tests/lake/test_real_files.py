@@ -11,9 +11,9 @@ from types import ModuleType
 
 import pytest
 
-from lakejoin.sources.lake_files import list_files
 from lakejoin.formats.file_reader import Table, open_tables, read
 from lakejoin.formats.table_stream import TableStream
+from lakejoin.sources.lake_files import list_files
 
 PROJECT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("LAKEJOIN_TEST_DATA", PROJECT.parent / "shared" / "data"))

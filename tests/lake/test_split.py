@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.formats.file_reader import Table, open_tables
 from lakejoin.formats.file_chunks import (
     FileChunk,
     open_chunk,
@@ -21,6 +20,7 @@ from lakejoin.formats.file_chunks import (
     resolve_chunks,
     scan_chunk,
 )
+from lakejoin.formats.file_reader import Table, open_tables
 from lakejoin.formats.table_stream import TableStream
 from lakejoin.model import Loss, ReadLimits, SourceFile
 

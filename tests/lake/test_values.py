@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lakejoin.model import ValueRules
 from lakejoin.values.canonical_values import (
-    DATE_FORMATS,
     AMBIGUOUS_DATE_FORMAT,
+    DATE_FORMATS,
     canonical,
     canonicalise,
 )
-from lakejoin.model import ValueRules
 from oracle import values as oracle
 
 _ROOT = Path(__file__).parents[2]

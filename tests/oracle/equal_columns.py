@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from lakejoin.values.column_encoder import encode_query
 from lakejoin.model import ValueRules, null_id
+from lakejoin.values.column_encoder import encode_query
 
 RULES = ValueRules()
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from lakejoin.joins.fuzzy.chances import INTERCEPT, WEIGHTS
+from lakejoin.joins.fuzzy.pair_evidence import INTERCEPT, WEIGHTS
 
 MARGIN = 1e-4  # numbers that come this near to a limit may fall on either side of it
 ROMAN = {"ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii", "xiii", "xiv", "xv", "xvi"}

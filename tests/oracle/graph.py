@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lakejoin.graph.graph_refresh import EarlierGraph
-from lakejoin.store.graph import StoredGraph
-from lakejoin.store.graph_files import PAIR_FIELDS, concat_pairs
+from lakejoin.store.graph_files import PAIR_FIELDS, StoredGraph, concat_pairs
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
 from oracle.search import set_of
@@ -18,7 +17,7 @@ from oracle.search import set_of
 
 @dataclass(frozen=True, order=True)
 class PlainPair:
-    """A pair under its smaller column: see `lakejoin.graph.pairs.Pairs`."""
+    """A pair under its smaller column: see `lakejoin.graph.column_pairs.Pairs`."""
 
     segment: int
     column: int

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakejoin.values.column_encoder import ColumnEncoder
 from lakejoin.model import ColumnData, TableData
+from lakejoin.values.column_encoder import ColumnEncoder
 
 Cells = Sequence[str | None]
 

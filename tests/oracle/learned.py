@@ -12,11 +12,9 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from math import inf
 
-from lakejoin.joins.learned.examples import folded
-from lakejoin.codegen.forms import Form, Runs, rewrite_text
-from lakejoin.joins.learned.program_learner import ProgramStep, _Edge, _SubstringPart, _operators_of
-from lakejoin.joins.learned.pieces import SubstringPath, Substring
-from lakejoin.codegen.programs import Constant, Split
+from lakejoin.codegen.programs import Constant, Form, Runs, Split, rewrite_text
+from lakejoin.joins.learned.program_learner import ProgramStep, _Edge, _operators_of, _SubstringPart
+from lakejoin.joins.learned.substrings import Substring, SubstringPath, folded
 
 Rows = Sequence[dict[str, str | None]]
 Texts = tuple[str, ...]
@@ -35,7 +33,9 @@ _RUN = re.compile(r"[^\w]+|_+")
 _PADDED = (Form.SAME, Form.NO_ZEROS, Form.MONTH_NUMBER)
 
 
-def learn(rows: Rows, targets: Sequence[str], columns: Sequence[str]) -> tuple[ProgramStep, ...] | None:
+def learn(
+    rows: Rows, targets: Sequence[str], columns: Sequence[str]
+) -> tuple[ProgramStep, ...] | None:
     """The steps that make each target from its row, or None if no short program does."""
     if not rows or any(not target for target in targets):
         return None

@@ -30,7 +30,9 @@ def haversines(mine: Array, theirs: Array) -> Array:
 def distances(mine: Array, theirs: Array, metric: str) -> Array:
     """The distance of every two."""
     if metric == "haversine":
-        return np.asarray(2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(1.0, haversines(mine, theirs)))))
+        return np.asarray(
+            2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(1.0, haversines(mine, theirs))))
+        )
     out = np.full((len(mine), len(theirs)), np.nan)
     for i, a in enumerate(mine):
         for j, b in enumerate(theirs):

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.kernels.token_groups import group_pairs
 from lakejoin.engines.hits import ExcludedColumns, Hits
 from lakejoin.engines.overlap import OverlapIndex
 from lakejoin.engines.overlap.read_costs import ReadCosts
+from lakejoin.kernels.token_groups import group_pairs
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.postings import Postings, PostingsComponent

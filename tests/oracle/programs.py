@@ -8,14 +8,17 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lakejoin.codegen.casing import CONTESTED
-from lakejoin.codegen.forms import Casing, Form, Runs, rewrite_text
+from lakejoin.codegen.arrow_programs import CONTESTED
 from lakejoin.codegen.programs import (
+    Casing,
     Constant,
     Extract,
+    Form,
     Operator,
     Program,
+    Runs,
     merge_constants,
+    rewrite_text,
     slice_bounds,
 )
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from lakejoin.lake import Lake
 from lakejoin.locations import Location
-from lakejoin.store.components import Component
-from lakejoin.store.segment_builder import SegmentBuilder
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals
 from lakejoin.store.meaning_vectors import MeaningOptions
 from lakejoin.store.postings import PostingsComponent
-from lakejoin.store.segment import Segment
+from lakejoin.store.segment import Component, Segment
+from lakejoin.store.segment_builder import SegmentBuilder
 from lakejoin.store.snapshot import Snapshot
 from oracle.lakes import PlainTable, encoded
 

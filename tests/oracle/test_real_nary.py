@@ -18,13 +18,13 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.lake import Lake
-from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.search.table_lookup import IndexedTable
 from lakejoin.engines.composite.engine import Mate
-from lakejoin.engines.composite.key import MateOptions
-from lakejoin.search.key_evidence import KeyMatches
+from lakejoin.engines.composite.key_trie import MateOptions
 from lakejoin.engines.composite.query import KeyQuery, key_query
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.lake import Lake
+from lakejoin.search.key_evidence import KeyMatches
+from lakejoin.search.table_lookup import IndexedTable
 from lakejoin.store.segment_tables import SegmentTables
 
 DATA = Path(
@@ -69,7 +69,9 @@ def asked(lake: Lake, row: Row) -> tuple[KeyQuery, ExcludedColumns]:
     mine = IndexedTable(lake.snapshot, number, entry)
     query = key_query(mine, [mine.names.index(name) for name in row["query_columns"].split("|")])
     own = [
-        SegmentTables(one).columns_of(np.array([entry.number] if one is segment else [], dtype=np.int64))
+        SegmentTables(one).columns_of(
+            np.array([entry.number] if one is segment else [], dtype=np.int64)
+        )
         for one in lake.snapshot.segments
     ]
     return query, ExcludedColumns(own)

@@ -18,8 +18,8 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.lake import Lake
 from lakejoin.engines.containment import engine
+from lakejoin.lake import Lake
 from lakejoin.pipeline.build import BuildOptions
 
 DATA = Path(

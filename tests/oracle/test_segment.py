@@ -16,11 +16,9 @@ from lakejoin.errors import DamagedIndex
 from lakejoin.kernels import hashes
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFileWriter
-from lakejoin.store.components import COMPONENTS
 from lakejoin.store.dictionary import NOT_FOUND
-from lakejoin.store.segment_builder import SegmentBuilder
-from lakejoin.store.merge import live_tables
-from lakejoin.store.segment import ComponentRecord, Segment
+from lakejoin.store.segment import COMPONENTS, ComponentRecord, Segment
+from lakejoin.store.segment_builder import SegmentBuilder, live_tables
 from oracle.lakes import PlainTable, canonical_columns, counts, encoded, posting_lists
 
 _QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))

@@ -13,18 +13,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.errors import DamagedIndex, InputError
-from lakejoin.kernels.minhash import estimate_shared, score_counts
-from lakejoin.kernels.sketching import sketch
-from lakejoin.engines.containment.lsh_tuning import (
+from lakejoin.engines.containment.lsh_ensemble import (
     band_errors,
-    choose_bands_by_recall,
     choose_bands_by_error,
+    choose_bands_by_recall,
 )
+from lakejoin.errors import DamagedIndex, InputError
+from lakejoin.kernels.minhash import estimate_shared, score_counts, sketch
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.partitions import equal_depth_uppers, optimal_uppers
-from lakejoin.store.sketches import SCHEMES, Sketches, SketchOptions, write_sketches
+from lakejoin.store.sketches import (
+    SCHEMES,
+    Sketches,
+    SketchOptions,
+    equal_depth_uppers,
+    optimal_uppers,
+    write_sketches,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -195,8 +200,15 @@ def test_the_estimate_is_the_likeliest(q: int, x: int, data: st.DataObject) -> N
 def test_the_score_of_expected_counts_is_zero() -> None:
     # 30 shared of 50 and 70: 90 values in all, so 90 places fall 30, 20 and 40 ways.
     assert score_counts(30, 20, 90, 50.0, 70.0, 30.0) == pytest.approx(0.0)
-    assert score_counts(20, 30, 90, 50.0, 70.0, 30.0) < -2.0 < 0.0 < score_counts(40, 10, 90, 50.0, 70.0, 30.0)
-    assert score_counts(10, 1, 90, 50.0, 700.0, 50.0) == -math.inf, "a value of the query is not there"
+    assert (
+        score_counts(20, 30, 90, 50.0, 70.0, 30.0)
+        < -2.0
+        < 0.0
+        < score_counts(40, 10, 90, 50.0, 70.0, 30.0)
+    )
+    assert score_counts(10, 1, 90, 50.0, 700.0, 50.0) == -math.inf, (
+        "a value of the query is not there"
+    )
 
 
 # -- looking up --------------------------------------------------------------------------------

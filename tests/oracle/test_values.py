@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.values.canonical_values import canonical, canonicalise
 from lakejoin.model import ValueRules
+from lakejoin.values.canonical_values import canonical, canonicalise
 from oracle import values as oracle
 
 _QUICK = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])

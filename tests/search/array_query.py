@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lakejoin.values.column_encoder import encode_query
-from lakejoin.model import ValueRules
 from lakejoin.engines.query import Query, make_query
+from lakejoin.model import ValueRules
+from lakejoin.values.column_encoder import encode_query
 
 
 def query_of_array(

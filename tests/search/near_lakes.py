@@ -11,8 +11,8 @@ import numpy as np
 
 from lakejoin.encoders import open_encoder
 from lakejoin.encoders.mixed_encoder import Mix
-from lakejoin.model import ColumnType
 from lakejoin.lake import Lake
+from lakejoin.model import ColumnType
 from lakejoin.search.tau_choice import LARGEST_DISTANCE
 from lakejoin.store.meaning_vectors import MeaningComponent, MeaningOptions
 from lakejoin.store.postings import PostingsComponent

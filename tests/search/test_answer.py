@@ -12,7 +12,7 @@ import pytest
 from lakejoin.errors import InputError
 from lakejoin.lake import Lake
 from lakejoin.search.answer import Answer
-from lakejoin.search.answer_display import format_answer_html, format_answer
+from lakejoin.search.answer_display import format_answer, format_answer_html
 from lakejoin.search.result import Result
 from oracle.lakes import PlainTable
 from oracle.search import lake_of

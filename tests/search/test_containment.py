@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lakejoin.engines.containment import engine
 from lakejoin.errors import DamagedIndex
 from lakejoin.lake import Lake
-from lakejoin.engines.containment import engine
 from lakejoin.search.answer import Answer
-from lakejoin.store.components import COMPONENTS
+from lakejoin.store.segment import COMPONENTS
 from oracle.lakes import PlainTable
 from oracle.search import lake_of, set_of
 

@@ -11,9 +11,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.graph import pair_kernels
-from lakejoin.graph.pairs import CountedColumns, best_of_each, find_pairs
+from lakejoin.graph.column_pairs import (
+    CountedColumns,
+    JoinableColumns,
+    SegmentOverlap,
+    best_of_each,
+    find_pairs,
+    overlap_with_itself,
+)
 from lakejoin.graph.segment_overlap import find_overlaps
-from lakejoin.graph.column_pairs import SegmentOverlap, JoinableColumns, overlap_with_itself
 from lakejoin.store.dictionary import Dictionary
 from lakejoin.store.graph_files import PAIR_FIELDS, ColumnPairs, concat_pairs
 from lakejoin.store.segment import Segment
@@ -53,13 +59,24 @@ def counted(
         ):
             shared[pair].append(found)
     pairs = [
-        find_pairs(CountedColumns(sides[i]), CountedColumns(sides[i]), overlap_with_itself(sides[i]), (i, i), share, most)
+        find_pairs(
+            CountedColumns(sides[i]),
+            CountedColumns(sides[i]),
+            overlap_with_itself(sides[i]),
+            (i, i),
+            share,
+            most,
+        )
         for i in range(len(sides))
     ]
     for (i, j), some in shared.items():
         both = SegmentOverlap(*(np.concatenate([getattr(s, n) for s in some] or [np.zeros(0, int)])
                         for n in ("mine", "theirs", "count")))  # fmt: skip
-        pairs.append(find_pairs(CountedColumns(sides[i]), CountedColumns(sides[j]), both, (i, j), share, most))
+        pairs.append(
+            find_pairs(
+                CountedColumns(sides[i]), CountedColumns(sides[j]), both, (i, j), share, most
+            )
+        )
     return plain(best_of_each(concat_pairs(pairs), most)[0])
 
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lakejoin.engines.composite.hits import KeyCounters, KeyHits
+from lakejoin.engines.composite.query import KeyQuery
 from lakejoin.errors import InputError
 from lakejoin.lake import Lake
 from lakejoin.search import key_search
 from lakejoin.search.answer import Answer, Failed
-from lakejoin.engines.composite.hits import KeyCounters, KeyHits
 from lakejoin.search.key_evidence import KeyMatches
-from lakejoin.engines.composite.query import KeyQuery
 from oracle import mate as oracle
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from oracle.search import lake_of
@@ -216,8 +216,7 @@ def test_what_cannot_be_initial(lake: Lake, on: Any, initial: Any, sentence: str
 def test_sizes_are_counted_when_they_are_asked_for(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakejoin.search import searcher
-    from lakejoin.search import key_evidence
+    from lakejoin.search import key_evidence, searcher
 
     counted: list[int] = []
     plain = key_evidence.count_combinations

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.lake import Lake
-from lakejoin.search.answer import Answer
 from lakejoin.pipeline.build import BuildOptions
+from lakejoin.search.answer import Answer
 from oracle.lakes import PlainTable
 from oracle.sql import rows
 from search.key_lakes import key_lake, tables

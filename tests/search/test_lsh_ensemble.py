@@ -15,13 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.errors import DamagedIndex, InputError
-from lakejoin.engines.hits import ExcludedColumns, Hits
 from lakejoin.engines.containment.lsh_ensemble import LshEnsemble
+from lakejoin.engines.hits import ExcludedColumns, Hits
 from lakejoin.engines.query import Query
-from lakejoin.store.components import COMPONENTS
+from lakejoin.errors import DamagedIndex, InputError
 from lakejoin.store.postings import PostingsComponent
-from lakejoin.store.segment import Segment, add_components
+from lakejoin.store.segment import COMPONENTS, Segment, add_components
 from lakejoin.store.sketches import SCHEMES, SketchComponent, SketchOptions
 from oracle.lakes import PlainTable
 from oracle.search import lake_of, set_of
@@ -186,7 +185,11 @@ def test_one_value_and_none(tmp_path: Path) -> None:
     assert found(hits) >= {(0, 0)}
     assert len(search(LshEnsemble(0.5), ["nowhere"], segments)) == 0
     assert len(search(LshEnsemble(0.5, k=3), ["nowhere"], segments)) == 0
-    assert len(search(LshEnsemble(0.5), [], segments)) == len(search(LshEnsemble(k=2), [], segments)) == 0
+    assert (
+        len(search(LshEnsemble(0.5), [], segments))
+        == len(search(LshEnsemble(k=2), [], segments))
+        == 0
+    )
     assert len(search(LshEnsemble(0.5), ["a"], ())) == 0
 
 

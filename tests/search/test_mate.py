@@ -15,19 +15,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.model import ValueRules
-from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.engines.composite.engine import Mate, MateOptions
 from lakejoin.engines.composite.hits import KeyHits
-from lakejoin.search.key_evidence import KeyMatches, count_combinations
 from lakejoin.engines.composite.query import KeyQuery, key_query
 from lakejoin.engines.composite.table_reader import CHUNK
-from lakejoin.search.external_table import FrameRows, ExternalTable
-from lakejoin.store.segment_tables import SegmentTables
-from lakejoin.store.components import Component
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.model import ValueRules
+from lakejoin.search.external_table import ExternalTable, FrameRows
+from lakejoin.search.key_evidence import KeyMatches, count_combinations
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.row_filters import FILTER_KINDS
-from lakejoin.store.segment import Segment
+from lakejoin.store.segment import Component, Segment
+from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.super_keys import KEY_SIZES, SuperKeyComponent, SuperKeyOptions
 from oracle import mate as oracle
 from oracle.lakes import Cells, PlainTable

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lakejoin.engines.composite import KeyHits, KeyQuery, Mate, MateOptions, key_query
 from lakejoin.errors import DamagedIndex
 from lakejoin.model import ValueRules
-from lakejoin.engines.composite import KeyHits, KeyQuery, Mate, MateOptions, key_query
+from lakejoin.search.external_table import ExternalTable, FrameRows
 from lakejoin.search.key_evidence import KeyMatches
-from lakejoin.search.external_table import FrameRows, ExternalTable
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions

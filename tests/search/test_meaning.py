@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.encoders import open_encoder
+from lakejoin.engines.meaning.vector_space import Nearness
 from lakejoin.errors import InputError
 from lakejoin.lake import Lake
 from lakejoin.search.answer import Answer, Answers
-from lakejoin.search.meanings import MeaningIndex
+from lakejoin.search.meaning_search import MeaningIndex
 from lakejoin.search.result import NearResult
 from lakejoin.search.tau_choice import LARGEST_DISTANCE
-from lakejoin.engines.meaning.space import Nearness
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 from oracle.vectors import all_distances
@@ -144,7 +144,9 @@ def test_pairs_with_distances(lake: Lake) -> None:
     encoder = open_encoder("characters")
     lower = [text.lower() for text in pairs["value"].to_pylist()]
     theirs = [text.lower() for text in pairs["partner"].to_pylist()]
-    expected = np.diag(all_distances(encoder.encode(lower), encoder.encode(theirs))) / LARGEST_DISTANCE
+    expected = (
+        np.diag(all_distances(encoder.encode(lower), encoder.encode(theirs))) / LARGEST_DISTANCE
+    )
     np.testing.assert_allclose(pairs["distance"].to_numpy(), expected, atol=1e-7)
     assert np.all(np.diff(pairs["distance"].to_numpy()) >= 0)
     assert result.distance == pytest.approx(float(np.median(expected)), abs=1e-7)
@@ -246,11 +248,11 @@ def test_sql_takes_quotes_and_refuses_too_many_pairs(
         base.register("lake_table", lake.table("t.csv").to_arrow())
         assert len(base.execute(result.sql()).fetchall()) == 2
     spelled = first(lake.search({"q": ["o'hara", "O'HARA", "D\nB"]}, by="meaning", tau=0.1))
-    monkeypatch.setattr("lakejoin.codegen.near_sql.MAX_SQL_PAIRS", 2)
+    monkeypatch.setattr("lakejoin.codegen.result_sql.MAX_SQL_PAIRS", 2)
     assert spelled.pairs == 2
     with pytest.raises(InputError, match="more than 2 spellings, too many for a SQL query"):
         spelled.sql()
-    monkeypatch.setattr("lakejoin.codegen.near_sql.MAX_SQL_PAIRS", 1)
+    monkeypatch.setattr("lakejoin.codegen.result_sql.MAX_SQL_PAIRS", 1)
     with pytest.raises(InputError, match="2 pairs match, too many for a SQL query"):
         result.sql()
 

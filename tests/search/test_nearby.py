@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.errors import InputError
-from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.engines.distance import PointSetSearch, DistanceLimit, parse_distance
+from lakejoin.engines.distance import DistanceLimit, PointSetSearch, parse_distance
 from lakejoin.engines.distance.distance_metrics import EARTH_RADIUS, METRICS
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.errors import InputError
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.point_sets import PointSet, PointSets, PointsWriter
 from lakejoin.store.point_detection import distinct_points
+from lakejoin.store.point_sets import PointSet, PointSets, PointsWriter
 from oracle import nearby as oracle
 
 Array = np.ndarray[Any, Any]
@@ -92,7 +92,9 @@ _mine = st.lists(st.one_of(_number, st.sampled_from([math.nan, math.inf])), max_
 )
 _how_near = st.one_of(
     st.sampled_from([0.0, 0.1, 0.5, 1.0, 7.0, 1e300]).map(DistanceLimit),
-    st.sampled_from([0.0, 0.01, 0.2, 0.99, 1.0, 1.5, 30.0]).map(lambda a: DistanceLimit(a, "share")),
+    st.sampled_from([0.0, 0.01, 0.2, 0.99, 1.0, 1.5, 30.0]).map(
+        lambda a: DistanceLimit(a, "share")
+    ),
 )
 
 
@@ -202,7 +204,14 @@ def test_sets_of_several_blocks_with_much_that_is_open(centre: tuple[float, floa
 
     sets = [spread(700, 0.2), spread(300, 0.2), spread(900, 0.05, 0.15), spread(600, 0.1, 0.6)]
     for metres in (300.0, 900.0, 3000.0):
-        check(spread(400, 0.2), [sets], "place", DistanceLimit(metres, "m"), "haversine", (1, 150, 300))
+        check(
+            spread(400, 0.2),
+            [sets],
+            "place",
+            DistanceLimit(metres, "m"),
+            "haversine",
+            (1, 150, 300),
+        )
 
 
 # -- vectors ---------------------------------------------------------------------------------------
@@ -261,7 +270,11 @@ def test_excluded_columns_are_not_found() -> None:
 
 
 def test_nothing_of_mine_finds_nothing() -> None:
-    for kind, within in (("number", DistanceLimit(1)), ("place", DistanceLimit(1, "m")), ("vector", DistanceLimit(1))):
+    for kind, within in (
+        ("number", DistanceLimit(1)),
+        ("place", DistanceLimit(1, "m")),
+        ("vector", DistanceLimit(1)),
+    ):
         width = {"number": 1, "place": 2, "vector": 3}[kind]
         engine = PointSetSearch([opened(kind, [np.ones((2, width))]), opened(kind, [])])
         assert len(engine.search(np.zeros((0, width)), kind, within)) == 0

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakejoin.engines.distance.distance_metrics import parse_distance
 from lakejoin.errors import InputError
 from lakejoin.lake import Lake
 from lakejoin.search.answer import Answer
-from lakejoin.engines.distance.distance_metrics import parse_distance
 from lakejoin.search.distance_search import format_number
 from lakejoin.search.result import NearResult
 from lakejoin.store.point_sets import PointsComponent
@@ -179,7 +179,7 @@ def test_numbers(lake: Lake) -> None:
 
 
 def test_more_pairs_than_can_be_listed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakejoin.search.near_evidence.MAX_LISTED_PAIRS", 3)
+    monkeypatch.setattr("lakejoin.search.evidence.MAX_LISTED_PAIRS", 3)
     mine = {"price": ["10", "20", "30"]}
     answer = lake.search(mine, on="price", by="distance", within=12, k=1)
     assert first(answer).pairs == 7

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.errors import InputError
-from lakejoin.model import ValueRules
-from lakejoin.lake import Lake
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.engines.overlap import ALGORITHMS, Overlap, OverlapIndex, count_overlaps
 from lakejoin.engines.overlap.read_costs import ReadCosts
 from lakejoin.engines.query import Query
+from lakejoin.errors import InputError
+from lakejoin.lake import Lake
+from lakejoin.model import ValueRules
 from lakejoin.store.postings import MARK, Postings
 from oracle.lakes import Cells, PlainTable, canonical_columns, encoded
 from oracle.overlap import (

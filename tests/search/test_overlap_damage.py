@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.errors import DamagedIndex
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.engines.overlap import OverlapIndex
 from lakejoin.engines.overlap.read_costs import ReadCosts
+from lakejoin.errors import DamagedIndex
 from oracle.damage import damaged
 from oracle.overlap import COSTS, KINDS, Sets, answered, best_of, drawn, open_postings
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.errors import InputError
 from lakejoin.engines.meaning.engine import Nearness, VectorSearch
+from lakejoin.errors import InputError
 from oracle.vectors import all_distances, near, scores
 from published import grid as grid_module
 from published.grid import GridMethod, GridOptions

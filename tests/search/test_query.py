@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.values.canonical_values import canonicalise
-from lakejoin.model import ColumnType, ValueRules
 from lakejoin.engines.query import CACHED_VALUES, locate_codes, make_lake_query
+from lakejoin.model import ColumnType, ValueRules
 from lakejoin.store.dictionary import NOT_FOUND, Dictionary
+from lakejoin.values.canonical_values import canonicalise
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 from search.array_query import query_of_array
@@ -115,7 +115,9 @@ def test_a_small_query_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.Mon
         assert segment.dictionary.texts.take(np.array([code])).to_pylist() == ["y"]
         assert missing == NOT_FOUND
     assert asked == 4, "another index is another look-up"
-    large = query_of_array("t", "c", pa.array(list(map(str, range(CACHED_VALUES + 1)))), ValueRules())
+    large = query_of_array(
+        "t", "c", pa.array(list(map(str, range(CACHED_VALUES + 1)))), ValueRules()
+    )
     for _ in range(2):
         locate_codes(large, 0, first.snapshot.segments[0])
     assert asked == 6 and not large.known

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.lake import Lake
 from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.search.meant import resolve_table
-from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.engines.rewritten.engine import (
     LikelyColumn,
     find_rewritable_columns,
-    pair_by_rare_tokens,
     missing_rare_tokens_note,
+    pair_by_rare_tokens,
 )
-from lakejoin.store.rare_tokens import RareTokensComponent, columns_with_rare_tokens
+from lakejoin.lake import Lake
+from lakejoin.search.table_lookup import resolve_table
 from lakejoin.store.postings import PostingsComponent
+from lakejoin.store.rare_tokens import RareTokensComponent, columns_with_rare_tokens
+from lakejoin.store.segment_tables import SegmentTables
 from oracle import pieces as oracle
 from oracle.lakes import PlainTable
 from oracle.search import lake_of, set_of
@@ -56,7 +56,11 @@ def found_by(
     table, _ = resolve_table({k: pa.array(v, pa.string()) for k, v in mine.items()}, lake.snapshot)
     places = range(len(mine))
     return find_rewritable_columns(
-        table, places, segments, ExcludedColumns([np.asarray(c, np.int64) for c in left_out]), **options
+        table,
+        places,
+        segments,
+        ExcludedColumns([np.asarray(c, np.int64) for c in left_out]),
+        **options,
     )
 
 

@@ -18,9 +18,10 @@ from lakejoin.search.tau_choice import (
     choose_tau,
     default_tau,
     find_knee,
+    plot_svg,
+    plot_text,
     sample_positions,
 )
-from lakejoin.search.tau_plot import plot_svg, plot_text
 from oracle.lakes import PlainTable
 from search.near_lakes import FEW, LIKE_THEM, STREETS, by_hand, meaning_lake
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.errors import InputError
 from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.engines.meaning import vector_candidates, engine, vector_pairs
+from lakejoin.engines.meaning import engine, vector_candidates, vector_pairs
 from lakejoin.engines.meaning import segment_scores as segment_search
 from lakejoin.engines.meaning.engine import Nearness, VectorSearch
 from lakejoin.engines.meaning.vector_distances import distances, limit, within
-from lakejoin.engines.meaning.space import VectorSpace
+from lakejoin.engines.meaning.vector_space import VectorSpace
+from lakejoin.errors import InputError
 from lakejoin.store.compact_vectors import CompactVectors, MatrixSource
 from oracle.vectors import all_distances, near, scores
 from search.vector_spaces import KINDS, Lake, lakes, radii, space_of, unit, vectors_of

@@ -26,15 +26,14 @@ from lakejoin.errors import (
     NewerIndex,
     UnknownTable,
 )
+from lakejoin.locations import Location
 from lakejoin.model import ColumnType
 from lakejoin.pipeline import segment_tasks
 from lakejoin.pipeline.build import Cluster
 from lakejoin.pipeline.compaction import compact_index
-from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFileWriter
-from lakejoin.store.components import default_components
-from lakejoin.store.lock import build_lock
-from lakejoin.store.segment import Segment
+from lakejoin.store.commit import build_lock
+from lakejoin.store.segment import Segment, default_components
 
 NAMES = [
     "base.sqlite#empty",
@@ -212,7 +211,10 @@ def test_strict_changes_nothing(lake: Path, index: Index, tmp_path: Path) -> Non
 
 
 def test_a_second_builder_is_told(lake: Path, index: Index, tmp_path: Path) -> None:
-    with build_lock(Location.of(tmp_path / "index")), pytest.raises(BusyIndex, match=str(os.getpid())):
+    with (
+        build_lock(Location.of(tmp_path / "index")),
+        pytest.raises(BusyIndex, match=str(os.getpid())),
+    ):
         index(lake)
     index(lake)
 
@@ -233,7 +235,7 @@ def test_leftovers_of_a_dead_build_go(lake: Path, index: Index, tmp_path: Path) 
 def test_a_reader_that_fails_in_the_middle_is_skipped(
     lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakejoin.formats import isolate
+    from lakejoin.formats import file_reader
     from lakejoin.formats import file_reader as lake_read
 
     honest = lake_read.open_tables
@@ -247,7 +249,7 @@ def test_a_reader_that_fails_in_the_middle_is_skipped(
         raise MemoryError("no more")
 
     monkeypatch.setattr(lake_read, "open_tables", failing)
-    monkeypatch.setattr(isolate, "open_tables_isolated", failing_again)
+    monkeypatch.setattr(file_reader, "open_tables_isolated", failing_again)
     report = index(lake)
     assert [s.name for s in report.skipped] == ["cities.csv", "page.html"]
     assert names(tmp_path) == [n for n in NAMES if n != "cities.csv"]
@@ -593,7 +595,7 @@ def test_the_watchdog_minds_only_the_reader() -> None:
 import sys, time
 from lakejoin.model import ReadLimits
 from lakejoin.spark import reading
-from lakejoin.pipeline.job_more import Job
+from lakejoin.pipeline.job import Job
 reading._GRACE = 0.5
 job = Job("i", "b", limits=ReadLimits(child_seconds=0.1))
 def slow(seconds):

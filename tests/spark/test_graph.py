@@ -18,15 +18,15 @@ import lakejoin
 from conftest import Index
 from fake_spark import FakeSpark
 from lakejoin.cli.main import cli
+from lakejoin.errors import InputError, UnknownTable
 from lakejoin.graph.neighborhood import Neighborhood, NeighborhoodStep
 from lakejoin.graph.ring_picture import render_svg
-from lakejoin.errors import InputError, UnknownTable
 from lakejoin.lake import Lake
+from lakejoin.locations import Location
 from lakejoin.pipeline.build import Cluster
 from lakejoin.pipeline.compaction import compact_index
 from lakejoin.spark.graph_build import GraphReport, make_graph
-from lakejoin.locations import Location
-from lakejoin.store.graph import GraphOptions, StoredGraph
+from lakejoin.store.graph_files import GraphOptions, StoredGraph
 from lakejoin.store.manifest import read_manifest
 from oracle.graph import all_pairs, nodes, stored_pairs
 

@@ -14,16 +14,16 @@ from conftest import Index
 from fake_spark import FakeSpark
 from lakejoin.cli.main import cli
 from lakejoin.errors import DamagedIndex, IndexProblem, InputError, NewerIndex
-from lakejoin.graph import gathering
-from lakejoin.spark import graph_build as spark_graph
+from lakejoin.graph import graph_refresh
+from lakejoin.locations import Location
 from lakejoin.pipeline import graph_tasks
 from lakejoin.pipeline.build import Cluster
 from lakejoin.pipeline.compaction import compact_index
+from lakejoin.spark import graph_build as spark_graph
 from lakejoin.spark.graph_build import GraphReport, make_graph
 from lakejoin.spark.task_runner import Progress
-from lakejoin.locations import Location
-from lakejoin.store import graph as stored_graph
-from lakejoin.store.graph import GraphOptions
+from lakejoin.store import graph_files as stored_graph
+from lakejoin.store.graph_files import GraphOptions
 from lakejoin.store.manifest import read_manifest
 from oracle.graph import all_pairs, stored_pairs
 
@@ -62,7 +62,7 @@ def write(folder: Path, number: int, rng: np.random.Generator) -> None:
 def test_whatever_happens_the_graph_is_that_of_brute_force(
     tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch, share: float, most: int
 ) -> None:
-    monkeypatch.setattr(gathering, "_PAIRS", 5)  # so that all is done in many small parts
+    monkeypatch.setattr(graph_refresh, "_PAIRS", 5)  # so that all is done in many small parts
     monkeypatch.setattr(graph_tasks, "_HELD", 7)
     monkeypatch.setattr(spark_graph, "_TILE", 2)
     rng = np.random.default_rng([most, int(100 * share)])

@@ -14,12 +14,11 @@ import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.encoders import open_encoder
 from lakejoin.errors import BuildFailed, InputError
+from lakejoin.locations import Location
 from lakejoin.pipeline import encoder_handoff
 from lakejoin.pipeline.build import BuildReport, Cluster
 from lakejoin.pipeline.compaction import CompactReport, compact_index
-from lakejoin.pipeline.options_more import BuildOptions
-from lakejoin.pipeline.options import segment_memory
-from lakejoin.locations import Location
+from lakejoin.pipeline.options import BuildOptions, segment_memory
 from lakejoin.store.manifest import IndexOptions
 from lakejoin.store.segment import Segment
 
@@ -47,7 +46,9 @@ def build(tmp_path: Path) -> Build:
 
 
 def compacted(tmp_path: Path) -> CompactReport:
-    return compact_index(Location.of(tmp_path / "index"), Cluster(FakeSpark()), lambda progress: None)
+    return compact_index(
+        Location.of(tmp_path / "index"), Cluster(FakeSpark()), lambda progress: None
+    )
 
 
 def segments(tmp_path: Path) -> tuple[Segment, ...]:

@@ -11,11 +11,11 @@ import pytest
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.errors import BusyIndex, MissingIndex
+from lakejoin.locations import Location
 from lakejoin.pipeline.build import Cluster
 from lakejoin.pipeline.compaction import compact_index
 from lakejoin.spark.graph_build import make_graph
-from lakejoin.locations import Location
-from lakejoin.store.lock import build_lock
+from lakejoin.store.commit import build_lock
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 

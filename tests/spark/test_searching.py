@@ -18,16 +18,15 @@ from hypothesis import strategies as st
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.cli.main import cli
+from lakejoin.engines.containment import engine
 from lakejoin.errors import InputError, LakejoinError, UnknownTable
 from lakejoin.lake import Lake
-from lakejoin.engines.containment import engine
-from lakejoin.search.options import ByDistance, ByMeaning
-from lakejoin.search.options_more import SearchOptions
+from lakejoin.search.options import ByDistance, ByMeaning, SearchOptions
 from lakejoin.spark.batch_search import BatchPlan, group_segments, search_batch
 from lakejoin.spark.task_runner import Progress
-from lakejoin.store.components import COMPONENTS
 from lakejoin.store.meaning_vectors import MeaningComponent, MeaningOptions
 from lakejoin.store.point_sets import PointsComponent
+from lakejoin.store.segment import COMPONENTS
 from oracle.graph import all_pairs, stored_pairs
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
@@ -251,7 +250,7 @@ from lakejoin.spark import make_graph
 from lakejoin.pipeline.build import Cluster
 from lakejoin.spark.batch_search import BatchPlan, options_of, search_batch
 from lakejoin.spark.session import session
-from lakejoin.store.graph import GraphOptions
+from lakejoin.store.graph_files import GraphOptions
 from lakejoin.locations import Place
 from lakejoin.store.snapshot import Snapshot
 

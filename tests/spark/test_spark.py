@@ -15,10 +15,10 @@ import pytest
 
 import lakejoin
 from lakejoin.errors import InputError
+from lakejoin.locations import Location
 from lakejoin.pipeline.build import Cluster
 from lakejoin.pipeline.compaction import compact_index
 from lakejoin.spark.java import find_java
-from lakejoin.locations import Location
 
 pytestmark = pytest.mark.spark
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")

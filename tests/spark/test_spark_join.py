@@ -11,12 +11,12 @@ import pytest
 
 import lakejoin
 from lakejoin.errors import InputError, NoJoin
-from lakejoin.joins.joining import join_tables
+from lakejoin.joins.join_finder import join_tables
 from lakejoin.joins.options import JoinOptions
-from lakejoin.values.canonical_values import canonicalise
 from lakejoin.model import ValueRules
-from lakejoin.spark import join, samples
+from lakejoin.spark import dataframe_join, join
 from lakejoin.spark.dataframe_join import SparkJoin
+from lakejoin.values.canonical_values import canonicalise
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark", reason="pyspark is not installed")
@@ -93,8 +93,8 @@ def _names() -> list[tuple[str, str]]:
 
 def test_samples_are_enough(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is learned from a part of the larger table joins all of it; the code alone does too."""
-    monkeypatch.setattr(samples, "_MOST", 300)
-    monkeypatch.setattr(samples, "_FEWEST", 300)
+    monkeypatch.setattr(dataframe_join, "_MOST", 300)
+    monkeypatch.setattr(dataframe_join, "_FEWEST", 300)
     draw = random.Random(5)
     codes = [f"{draw.randrange(10**6):06}" for _ in range(80)]
     left = pa.table({"order": [f"DE-{draw.choice(codes)}/x" for _ in range(3000)]})
@@ -134,8 +134,8 @@ TEXTS = (
 def test_spark_makes_our_canonical_values(spark: Any) -> None:
     from pyspark.sql import functions as F  # noqa: N812 (as the code says)
 
-    from lakejoin.joins.general import null_words
     from lakejoin.codegen.frame_code import PYSPARK_CANONICAL
+    from lakejoin.joins.code_plan import null_words
 
     names: dict[str, Any] = {"F": F}
     exec("def outer():\n" + PYSPARK_CANONICAL + "    return canonical", names)

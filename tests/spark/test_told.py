@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lakejoin.errors import BuildFailed
-from lakejoin.spark import polling
-from lakejoin.spark.failures import job_failure
+from lakejoin.spark import task_runner
+from lakejoin.spark.session import job_failure
 from lakejoin.spark.task_runner import Progress
 
 
@@ -28,7 +28,7 @@ class Tracker:
 
 
 def test_spark_is_asked_how_far_a_job_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(polling, "_SECONDS", 0.001)
+    monkeypatch.setattr(task_runner, "_SECONDS", 0.001)
     told = threading.Event()
     seen: list[Progress] = []
 
@@ -38,7 +38,7 @@ def test_spark_is_asked_how_far_a_job_is(monkeypatch: pytest.MonkeyPatch) -> Non
             told.set()
 
     spark = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=Tracker))
-    with polling.report_job_progress(spark, Progress("searching", total=9), listener):  # type: ignore[arg-type]
+    with task_runner.report_job_progress(spark, Progress("searching", total=9), listener):  # type: ignore[arg-type]
         assert told.wait(60)
     assert seen[0].files == 0
     assert seen[-1].files == 5

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lakejoin.model import Dialect, Loss, TableData
 from lakejoin.locations import Location
+from lakejoin.model import Dialect, Loss, TableData
 from lakejoin.store import catalog
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.catalog import Catalog, CatalogWriter, TableEntry

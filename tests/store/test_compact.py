@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.errors import DamagedIndex
 from lakejoin.engines.meaning.vector_candidates import CandidateFinder
+from lakejoin.errors import DamagedIndex
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.compact_vectors import LEAF, CompactVectors, MatrixSource, write_compact_vectors

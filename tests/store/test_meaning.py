@@ -19,11 +19,9 @@ from lakejoin.errors import BuildFailed, DamagedIndex
 from lakejoin.locations import Location
 from lakejoin.store import meaning_vectors as meaning_module
 from lakejoin.store.arrayfile import ArrayFileWriter
-from lakejoin.store.components import COMPONENTS
+from lakejoin.store.meaning_vectors import MeaningComponent, StoredVectorEncoder, all_store_vectors
+from lakejoin.store.segment import COMPONENTS, Segment, add_components
 from lakejoin.store.segment_builder import SegmentBuilder
-from lakejoin.store.known_texts import StoredVectorEncoder, all_store_vectors
-from lakejoin.store.meaning_vectors import MeaningComponent
-from lakejoin.store.segment import Segment, add_components
 from oracle.lakes import PlainTable, canonical_columns, encoded
 
 _QUICK = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))

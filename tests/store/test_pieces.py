@@ -19,15 +19,14 @@ from lakejoin.errors import DamagedIndex
 from lakejoin.kernels.rare_token_samples import WHOLE_RANGE
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFileWriter
-from lakejoin.store.components import default_components
-from lakejoin.store.segment_builder import SegmentBuilder
+from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.rare_tokens import (
     RareTokensComponent,
-    rare_tokens_agree,
     columns_with_rare_tokens,
+    rare_tokens_agree,
 )
-from lakejoin.store.postings import PostingsComponent
-from lakejoin.store.segment import Segment, add_components
+from lakejoin.store.segment import Segment, add_components, default_components
+from lakejoin.store.segment_builder import SegmentBuilder
 from oracle import pieces as oracle
 from oracle.lakes import PlainTable, encoded
 from oracle.search import set_of
@@ -51,7 +50,9 @@ def segment_of(folder: Path | str, tables: list[PlainTable], every: bool = False
     builder = SegmentBuilder(Location.of(folder) / "s", all_columns=every)
     for table in tables:
         builder.add(encoded(table))
-    return Segment(Location.of(folder) / "s", builder.finish((PostingsComponent(), RareTokensComponent())))
+    return Segment(
+        Location.of(folder) / "s", builder.finish((PostingsComponent(), RareTokensComponent()))
+    )
 
 
 def kept_by_column(segment: Segment, wanted: set[int]) -> dict[int, set[int]]:
@@ -85,7 +86,9 @@ def agrees(segment: Segment) -> None:
 def test_pieces_of_a_small_lake(tmp_path: Path) -> None:
     segment = segment_of(tmp_path, [PEOPLE, CODES])
     agrees(segment)
-    assert columns_with_rare_tokens(segment).tolist() == [0, 1, 3, 5], "measures, truth values, nothing: none"
+    assert columns_with_rare_tokens(segment).tolist() == [0, 1, 3, 5], (
+        "measures, truth values, nothing: none"
+    )
     assert (segment.pieces.limit[[0, 1, 3]] == WHOLE_RANGE).all(), "nothing was left out"
     assert segment.pieces.limit[5] < WHOLE_RANGE
     assert "pieces match the values" in list(segment.check())

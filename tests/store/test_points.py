@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import DamagedIndex
-from lakejoin.model import TableData
 from lakejoin.locations import Location
+from lakejoin.model import TableData
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.coordinate_columns import parse_axis_name
 from lakejoin.store.parsed_numbers import (
@@ -26,11 +26,17 @@ from lakejoin.store.parsed_numbers import (
     parse_values,
     parse_vectors,
 )
-from lakejoin.store.segment_builder import SegmentBuilder
-from lakejoin.store.pointforms import narrow_numbers, widen_numbers
-from lakejoin.store.point_sets import PointsComponent, PointSet, PointSets, PointsWriter
 from lakejoin.store.point_detection import parse_column_points
+from lakejoin.store.point_sets import (
+    PointsComponent,
+    PointSet,
+    PointSets,
+    PointsWriter,
+    narrow_numbers,
+    widen_numbers,
+)
 from lakejoin.store.segment import Segment
+from lakejoin.store.segment_builder import SegmentBuilder
 from oracle.lakes import encode_table
 
 Array = np.ndarray[Any, Any]

@@ -18,20 +18,19 @@ from hypothesis import strategies as st
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.errors import DamagedIndex, InputError
+from lakejoin.locations import Location
 from lakejoin.pipeline.build import Cluster
 from lakejoin.pipeline.compaction import compact_index
-from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.components import default_components
-from lakejoin.store.segment_builder import SegmentBuilder
 from lakejoin.store.row_filters import (
     BloomFilter,
-    XashFilter,
     XashFeatures,
+    XashFilter,
     ones_needed,
     xash_numbers,
 )
-from lakejoin.store.segment import Segment, add_components
+from lakejoin.store.segment import Segment, add_components, default_components
+from lakejoin.store.segment_builder import SegmentBuilder
 from lakejoin.store.super_keys import FILTER_KINDS, SuperKeyComponent, SuperKeyOptions, SuperKeys
 from oracle import superkeys as oracle
 from oracle.lakes import PlainTable, canonical_columns, encoded

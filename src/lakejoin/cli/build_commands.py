@@ -15,16 +15,16 @@ import click
 from lakejoin import api
 from lakejoin.cli.options import cluster_options, index_option, json_option, parse_settings
 from lakejoin.cli.terminal import console, print_json
-from lakejoin.text_format import counted, seconds, size
 from lakejoin.errors import InputError
 from lakejoin.lake import index_location
 from lakejoin.store.sketches import PERMUTATIONS
+from lakejoin.text_format import counted, seconds, size
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from lakejoin.pipeline.build import BuildReport
-    from lakejoin.pipeline.options_more import BuildOptions
+    from lakejoin.pipeline.options import BuildOptions
     from lakejoin.spark.task_runner import Listener, Progress
 
 Command = Callable[..., Any]
@@ -134,7 +134,7 @@ def index_command(
     cells, values, values_exact, bytes}, skipped[] with name, reason, detail, seconds{list,
     encoder, start, tasks, commit, costs, total, read, build}, notes[]
     """
-    from lakejoin.pipeline.options_more import BuildOptions
+    from lakejoin.pipeline.options import BuildOptions
 
     options = BuildOptions(
         full=full,

@@ -20,8 +20,8 @@ from rich.rule import Rule
 from rich.text import Text
 
 from lakejoin import api
-from lakejoin.cli.options import json_option
 from lakejoin.cli.demo_lake import DemoLake, make_demo_lake
+from lakejoin.cli.options import json_option
 from lakejoin.cli.terminal import print_json
 from lakejoin.text_format import seconds, size
 
@@ -99,7 +99,7 @@ def run_demo(
 def demo_figures(folder: Path, index_dir: Path, master: str | None, full: bool) -> dict[str, Any]:
     """Build the lake and its index silently; returns the keys of `lakejoin demo --json`."""
     from lakejoin.cli.build_commands import run_build
-    from lakejoin.pipeline.options_more import BuildOptions
+    from lakejoin.pipeline.options import BuildOptions
 
     lake = make_demo_lake(folder)
     options = BuildOptions(full=full)

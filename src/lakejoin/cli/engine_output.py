@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from lakejoin.cli.effort import effort_sentences, effort_line
-from lakejoin.codegen.pasted_command import join_command_line
 from lakejoin.cli.search_details import (
+    effort_line,
+    effort_sentences,
     near_cells,
     near_query_text,
     print_near_examples,
@@ -21,8 +21,10 @@ from lakejoin.cli.search_details import (
     print_pairs_hint,
     print_taus,
 )
-from lakejoin.cli.terminal import fitted_widths, print_value_table, print_more
-from lakejoin.text_format import clip, counted, seconds
+from lakejoin.cli.terminal import console, fitted_widths, print_json, print_more, print_value_table
+from lakejoin.codegen.pasted_command import join_command_line
+from lakejoin.errors import InputError
+from lakejoin.search.answer import Answer
 from lakejoin.search.answer_display import (
     format_bar,
     format_fan_out,
@@ -30,10 +32,13 @@ from lakejoin.search.answer_display import (
     format_percent,
     format_runner_up,
 )
+from lakejoin.search.result import NearResult
+from lakejoin.text_format import clip, counted, seconds
 
 if TYPE_CHECKING:
-    from lakejoin.search.answer import Answer
+    from lakejoin.search.answer import Answers
     from lakejoin.search.result import Result
+
 
 _WIDE = 110  # on narrower screens each result gets its own lines
 _EXAMPLE = 30
@@ -80,7 +85,9 @@ def print_answer(screen: Console, answer: Answer, typed: TypedQuery) -> None:
     screen.print(Text(effort_line(answer), "dim"), soft_wrap=True)
 
 
-def print_answers(screen: Console, answers: Sequence[Answer], typed: TypedQuery, limit: int) -> None:
+def print_answers(
+    screen: Console, answers: Sequence[Answer], typed: TypedQuery, limit: int
+) -> None:
     """Print the answers for several columns of one table; a note they share is printed once."""
     shared = [note for note in answers[0].notes if all(note in a.notes for a in answers)]
     print_notes(screen, shared)
@@ -368,3 +375,57 @@ def _print_values(screen: Console, result: Result) -> None:
     screen.print(Text(f"your {noun} without a partner", "bold"), "" if len(missing) else "none")
     print_value_table(missing)
     print_more(screen, result.query_size - result.matched - len(missing))
+
+
+def show_engine_answer(
+    found: Answer | Answers, typed: TypedQuery, limit: int, explain: int | None, as_json: bool
+) -> None:
+    """Print one answer, or the best `limit` results of each of several answers; with `explain`,
+    print that result of the only answer in full."""
+    if explain is not None:
+        (answer,) = [found] if isinstance(found, Answer) else found
+        _explain(answer, explain, typed, as_json)
+    elif as_json:
+        print_json(found.to_dict())
+    elif isinstance(found, Answer):
+        print_answer(console(), found, typed)
+    else:
+        print_answers(console(), found, typed, limit)
+
+
+def _explain(answer: Answer, rank: int, typed: TypedQuery, as_json: bool) -> None:
+    result = next((result for result in answer if result.rank == rank), None)
+    if result is None:
+        raise InputError(f"there is no result {rank}: the search found {len(answer):,}")
+    if not result.verified:
+        raise InputError("--explain needs exact counts: leave out --unverified")
+    if isinstance(result, NearResult) and not result.listed:
+        result.matches()  # raises and says why
+    if as_json:
+        print_json(_explained_json(answer, result, typed))
+    else:
+        print_explained(console(), answer, result, typed)
+
+
+def _explained_json(answer: Answer, result: Result, typed: TypedQuery) -> dict[str, Any]:
+    whole = replace(answer, results=()).to_dict()
+    options = ("query", "by", "k", "min", *(answer.reach.to_dict() if answer.reach else ()))
+    return {
+        **{key: whole[key] for key in options},
+        "result": result.to_dict(),
+        "matches": result.matches().to_pylist(),
+        "unmatched": result.unmatched().to_pylist(),
+        **{key: whole[key] for key in ("counters", "notes", "seconds")},
+        "sql": _sql_or_none(result),
+        "join": join_command_for(result, answer, typed) if answer.reach is None else None,
+    }
+
+
+def _sql_or_none(result: Result) -> str | None:
+    """The SQL of a join; None if it cannot be written in SQL."""
+    try:
+        return result.sql()
+    except InputError:
+        if isinstance(result, NearResult):
+            return None
+        raise

@@ -8,12 +8,11 @@ import click
 
 from lakejoin import api
 from lakejoin.cli.options import index_option, json_option
-from lakejoin.lake_access import read_named_table
-from lakejoin.cli.terminal import print_json, print_table
-from lakejoin.text_format import size
-from lakejoin.cli.waiting import status_or_explanation
+from lakejoin.cli.terminal import print_json, print_table, status_or_explanation
 from lakejoin.errors import InputError, NoJoin
+from lakejoin.lake_access import read_named_table
 from lakejoin.search.answer_display import format_percent
+from lakejoin.text_format import size
 
 if TYPE_CHECKING:
     from lakejoin.enrich.enrichment import Enrichment
@@ -130,8 +129,7 @@ def enrich_command(
     if output is not None:
         check_output(output)
     joiner()  # fails early if scikit-learn is missing
-    from lakejoin.enrich.enrichment import EnrichOptions, enrich_table
-    from lakejoin.enrich.preparing import EnrichLimits
+    from lakejoin.enrich.enrichment import EnrichLimits, EnrichOptions, enrich_table
 
     lake = api.open(index)
     query_rows = read_named_table(table, lake).rows

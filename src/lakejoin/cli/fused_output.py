@@ -1,31 +1,41 @@
-"""Print the answer of a fused search: the tables, and the evidence as a tree."""
+"""Print the answer of a fused search, refined in place on a terminal, with the evidence as a tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
 from rich.text import Text
 
 from lakejoin.cli.engine_output import TypedQuery, print_notes
+from lakejoin.cli.terminal import (
+    LONG_WAIT_SECONDS,
+    STILL_SEARCHING,
+    console,
+    explain_long_wait,
+    print_json,
+)
 from lakejoin.codegen.pasted_command import join_command_line
-from lakejoin.ranking.join_arguments import join_arguments
-from lakejoin.cli.terminal import console, print_json
-from lakejoin.text_format import clip, counted, seconds
+from lakejoin.errors import InputError
 from lakejoin.ranking.answer import (
     format_added_columns,
+    format_joined_columns,
     format_kind,
     format_misses,
-    format_joined_columns,
     format_versions,
 )
-from lakejoin.errors import InputError
+from lakejoin.ranking.join_arguments import join_arguments
 from lakejoin.search.answer_display import format_bar, format_fan_out, format_percent
+from lakejoin.text_format import clip, counted, seconds
 
 if TYPE_CHECKING:
-    from lakejoin.ranking.answer_more import FusedAnswer, FusedResult
+    from lakejoin.lake import Lake
+    from lakejoin.ranking.answer import FusedAnswer, FusedResult
     from lakejoin.ranking.join_candidates import JoinCandidate
+
 
 EVERY = 0  # --explain without a number
 _INDENT = "     "
@@ -55,7 +65,9 @@ def show_fused(answer: FusedAnswer, typed: TypedQuery, explain: int | None, as_j
     _print(screen, ["", Text(f"{seconds(answer.seconds)}: {stages}", "dim")])
 
 
-def print_brief_fused_answer(screen: Console, answer: FusedAnswer, typed: TypedQuery, limit: int) -> None:
+def print_brief_fused_answer(
+    screen: Console, answer: FusedAnswer, typed: TypedQuery, limit: int
+) -> None:
     """Print one of several answers: the best results, and the command for the first."""
     _print_searched(screen, answer, typed)
     for result in answer[:limit]:
@@ -188,3 +200,73 @@ def _join_text(result: FusedResult, typed: TypedQuery) -> Text:
     """The command that makes the join, ready to paste into a shell."""
     words = [*join_arguments(result.ways[0]).words(), "-o", "joined.csv"]
     return Text(f"  {join_command_line(typed.table, result.table, words, typed.index)}", "bold")
+
+
+# The stages of a search, in order, and what each of them searches for.
+_STAGES = {
+    "rows": "equal values, counted exactly",
+    "composite": "keys of several columns",
+    "rewritten": "values that must be rewritten",
+    "meaning": "coordinates and meaning",
+}
+_OTHER_LINES = 4  # lines of the screen that are not for results
+
+
+def search_live(
+    lake: Lake, typed: TypedQuery, on: Sequence[str] | None, k: int, quiet: bool = False
+) -> FusedAnswer:
+    """Search and return the answer. On a terminal, unless `quiet`, preliminary results are drawn
+    while the search runs and are removed at its end."""
+    screen = console()
+    if quiet or not screen.is_terminal or screen.is_dumb_terminal:
+        with explain_long_wait():
+            return lake.search(typed.table, on, k)
+    view = _LiveView(typed, _stages(on))
+    with Live(view, console=screen, transient=True, refresh_per_second=4) as live:
+        for answer in lake.search_progressively(typed.table, on, k):
+            view.answer = answer
+            if not answer.final:
+                live.refresh()
+    assert view.answer is not None, "a search yields at least one answer"
+    return view.answer
+
+
+def _stages(on: Sequence[str] | None) -> dict[str, str]:
+    """The stages that apply to the columns that were named."""
+    if not on:
+        return _STAGES
+    stages = ("composite",) if len(on) > 1 else ("rows", "rewritten", "meaning")
+    return {stage: _STAGES[stage] for stage in stages}
+
+
+class _LiveView:
+    """The results so far, as many as fit the screen, and what remains to be done."""
+
+    def __init__(self, typed: TypedQuery, stages: dict[str, str]) -> None:
+        self._typed = typed
+        self._stages = stages
+        self._begin = time.perf_counter()
+        self.answer: FusedAnswer | None = None
+
+    def __rich_console__(self, screen: Console, options: ConsoleOptions) -> RenderResult:
+        lines = [] if self.answer is None else list(self._lines(self.answer))
+        room = max(2, (options.height or screen.height) - _OTHER_LINES)
+        for line in [*lines[:room], self._status()]:
+            line.truncate(screen.width, overflow="ellipsis")
+            yield line
+
+    def _lines(self, answer: FusedAnswer) -> Iterator[Text]:
+        # Until the search is over, it is not known that nothing joins.
+        yield fused_query_text(answer, self._typed) if len(answer) else Text("nothing found so far")
+        for result in answer:
+            yield from brief_lines(result)
+
+    def _status(self) -> Text:
+        took = time.perf_counter() - self._begin
+        if self.answer is None:
+            return Text(STILL_SEARCHING if took >= LONG_WAIT_SECONDS else "searching …", "dim")
+        done = self.answer.seconds_by
+        left = {stage: words for stage, words in self._stages.items() if stage not in done}
+        source = "from sketches" if len(left) == len(self._stages) else "so far"
+        coming = ", ".join(left.values()) or "the columns they add"
+        return Text(f"{source}, after {seconds(took)}; still to come: {coming}", "dim")

@@ -1,4 +1,5 @@
-"""The command `graph`: build the join graph of the lake, and show what a table reaches."""
+"""The commands `graph` (the join graph of the lake) and `paths` (chains of joins between two
+tables)."""
 
 from __future__ import annotations
 
@@ -9,18 +10,20 @@ import click
 
 from lakejoin import api
 from lakejoin.cli.options import cluster_options, index_option, json_option, parse_settings
-from lakejoin.cli.terminal import print_json, print_table
-from lakejoin.text_format import counted, seconds
-from lakejoin.graph.graph_export import check_export, check_writable
+from lakejoin.cli.terminal import console, explain_long_wait, print_json, print_table
 from lakejoin.errors import InputError
-from lakejoin.search.answer_display import format_percent
+from lakejoin.graph.graph_export import check_export, check_writable
+from lakejoin.search.answer_display import format_bar, format_percent
+from lakejoin.text_format import clip, counted, seconds
 
 if TYPE_CHECKING:
-    from lakejoin.graph.neighborhood import Neighborhood
-    from lakejoin.graph.join_graph import JoinGraph
     from lakejoin.graph.graph_statistics import GraphStatistics
+    from lakejoin.graph.join_graph import JoinGraph
+    from lakejoin.graph.neighborhood import Neighborhood
+    from lakejoin.paths.answer import Path, Paths
     from lakejoin.spark.graph_build import GraphReport
-    from lakejoin.store.graph import GraphOptions
+    from lakejoin.store.graph_files import GraphOptions
+
 
 _EDGES_SHOWN = 40
 
@@ -185,7 +188,7 @@ def _build(build: GraphBuild, quiet: bool) -> GraphReport:
 def _graph_options(build: GraphBuild) -> GraphOptions | None:
     """The options of the existing graph, overridden by those of the command line."""
     from lakejoin.spark.graph_build import usable_graph
-    from lakejoin.store.graph import GraphOptions
+    from lakejoin.store.graph_files import GraphOptions
 
     if not build.options:
         return None
@@ -261,3 +264,117 @@ def _print_around(graph: JoinGraph, around: Neighborhood) -> None:
     print_table(heads, rows, right=("joins", "contained", "values"))
     if len(around) > _EDGES_SHOWN:
         click.echo(f"… and {len(around) - _EDGES_SHOWN:,} more; --json shows all")
+
+
+_PATH_INDENT = "     "
+_LONG_NAME = 200
+
+
+@click.command("paths")
+@click.argument("table")
+@click.argument("other_table")
+@click.option(
+    "-k",
+    "k",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="How many paths to show.",
+)
+@click.option(
+    "--joins",
+    type=click.IntRange(1, 4),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="The most joins a path may have.",
+)
+@click.option(
+    "--sql",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Print only the SQL of path N, for DuckDB.",
+)
+@index_option
+@json_option
+def paths_command(
+    table: str,
+    other_table: str,
+    k: int,
+    joins: int,
+    sql: int | None,
+    index: str | None,
+    as_json: bool,
+) -> None:
+    """Find chains of joins that lead from TABLE to OTHER_TABLE.
+
+    Each end is a table of the lake or a file of yours; the tables in between are from the lake.
+    Paths are ranked by how many rows of TABLE survive, counted exactly for the best paths;
+    coincidental joins are not used. With the graph that `lakejoin graph` builds, paths cover the
+    whole lake except columns with fewer than 10 distinct values (its --least). Without it, joins
+    are searched for from both ends, within a few tables.
+
+    \b
+    Examples:
+      lakejoin paths flights.csv countries.csv
+      lakejoin paths mine.csv countries.csv --joins 2
+      lakejoin paths flights.csv countries.csv --sql 1 | duckdb
+
+    \b
+    JSON keys: table, other_table, paths[] with rank, joins[] with table, column, other_table,
+    other_column, shared, containment, rows, total, joined, sql, none, searched, notes[], seconds
+    """
+    lake = api.open(index)
+    with explain_long_wait():
+        found = lake.paths(table, other_table, k, joins)
+    if as_json:
+        print_json(found.to_dict())
+    elif sql is not None:
+        if sql > len(found):
+            more = f"; -k {sql} may find more" if len(found) == k else ""
+            raise InputError(found.none or f"there is no path {sql}: {len(found):,} found{more}")
+        click.echo(found[sql - 1].sql())
+    else:
+        _print_paths(found)
+
+
+def _print_paths(found: Paths) -> None:
+    from rich.text import Text
+
+    screen = console()
+    for note in found.notes:
+        screen.print(Text(f"note: {note}"), soft_wrap=True)
+    if found.searched:
+        note = "joins were searched for from both ends; run lakejoin graph to cover all tables"
+        screen.print(Text(f"note: {note}"), soft_wrap=True)
+    if not len(found):
+        screen.print(Text(found.none), soft_wrap=True)
+    for path in found:
+        screen.print()
+        for line in _path_lines(path):
+            screen.print(Text(line) if isinstance(line, str) else line, soft_wrap=True)
+    if len(found):
+        screen.print(Text("\nthe SQL of path 1 (--sql N prints another):", "dim"))
+        screen.print(Text(found[0].sql()), soft_wrap=True)
+    screen.print(Text(f"\n{seconds(found.seconds)}", "dim"))
+
+
+def _path_lines(path: Path) -> list[object]:
+    from rich.text import Text
+
+    share = path.survivors.share
+    head = Text.assemble(
+        (f"{path.rank:>2}   ", "dim"),
+        (clip(path.joins[0].table, _LONG_NAME), "bold"),
+    )
+    steps = [
+        f"{_PATH_INDENT}→ {clip(join.other_table, _LONG_NAME)}   by {join.column} = "
+        f"{join.other_column} ({format_percent(join.containment)} of the values)"
+        for join in path.joins
+    ]
+    figures = f"{path.rows:,} of {path.total:,} rows survive   the join has {path.joined:,} rows"
+    summary = Text.assemble(
+        _PATH_INDENT, (format_bar(share), "green"), f" {format_percent(share)}   {figures}"
+    )
+    return [head, *steps, summary]

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin.cli.options import CODE_TARGETS, index_option, json_option
-from lakejoin.lake_access import NamedTable, read_named_table, open_lake_if_any
+from lakejoin.cli.terminal import print_json, status
 from lakejoin.codegen.pasted_command import join_command_line
-from lakejoin.cli.terminal import print_json
-from lakejoin.cli.waiting import status
 from lakejoin.errors import InputError, NoJoin
+from lakejoin.lake_access import NamedTable, open_lake_if_any, read_named_table
 from lakejoin.model import ValueRules
 
 if TYPE_CHECKING:
@@ -147,9 +146,9 @@ def join_command(
     scores{}; or
     left, right, found, why, attempt, notes[]
     """
-    from lakejoin.joins.json_report import first_rows, join_report
     from lakejoin.cli.join_output import join_code, print_first, print_join, print_written
-    from lakejoin.joins.joining import join_tables
+    from lakejoin.joins.join_finder import join_tables
+    from lakejoin.joins.json_report import first_rows, join_report
     from lakejoin.joins.output import check_output, write_table
 
     if output is not None:
@@ -198,7 +197,11 @@ def join_command(
 
 
 def _join_options(
-    left: NamedTable, right: NamedTable, pairs: Sequence[str], rules: ValueRules, options: dict[str, Any]
+    left: NamedTable,
+    right: NamedTable,
+    pairs: Sequence[str],
+    rules: ValueRules,
+    options: dict[str, Any],
 ) -> JoinOptions:
     from lakejoin.joins.aggregation import check_aggregate
     from lakejoin.joins.join_inputs import parse_column_pair
@@ -232,10 +235,10 @@ def _preferred(
     left: NamedTable, right: NamedTable, prefer: str, options: JoinOptions, as_json: bool
 ) -> Predicates:
     """The best predicates for a preference; exits if there is none."""
+    from lakejoin.joins.join_inputs import side_from_rows
     from lakejoin.joins.json_report import no_join_report
     from lakejoin.joins.predicates.join_predicate import best_predicates
-    from lakejoin.joins.predicates.finding import PredicateOptions
-    from lakejoin.joins.sides import side_from_rows
+    from lakejoin.joins.predicates.predicate_finder import PredicateOptions
 
     sides = [side_from_rows(table.name, table.rows) for table in (left, right)]
     with status() as progress:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from lakejoin.joins.json_report import EXAMPLES_PER_STEP
 from lakejoin.cli.terminal import console, print_table
+from lakejoin.joins.json_report import EXAMPLES_PER_STEP
 from lakejoin.text_format import clip, counted, size
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lakejoin.lake_access import NamedTable
     from lakejoin.joins.join import Join
     from lakejoin.joins.predicates.database_relations import Relations
     from lakejoin.joins.predicates.join_predicate import JoinPredicate, Predicates
+    from lakejoin.lake_access import NamedTable
 
 _LEFT_COLUMNS = 4  # shown before the columns of the right table
 _PREDICATE_COLUMNS = 6  # of each table, besides the joined ones, in the rows that are shown

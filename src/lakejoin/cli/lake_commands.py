@@ -10,8 +10,8 @@ import click
 from lakejoin import api
 from lakejoin.cli.options import index_option, json_option
 from lakejoin.cli.terminal import print_json, print_table
-from lakejoin.text_format import clip, counted, size
 from lakejoin.errors import DamagedIndex
+from lakejoin.text_format import clip, counted, size
 
 if TYPE_CHECKING:
     from lakejoin.lake import LakeTable

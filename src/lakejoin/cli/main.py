@@ -28,10 +28,10 @@ _COMMANDS = {
     "predicates": "lakejoin.cli.predicate_commands:predicates_command",
     "union": "lakejoin.cli.union_command:union_command",
     "graph": "lakejoin.cli.graph_commands:graph_command",
-    "paths": "lakejoin.cli.path_commands:paths_command",
+    "paths": "lakejoin.cli.graph_commands:paths_command",
     "enrich": "lakejoin.cli.enrich_command:enrich_command",
     "serve": "lakejoin.cli.serve_commands:serve_command",
-    "mcp": "lakejoin.cli.mcp_command:mcp_command",
+    "mcp": "lakejoin.cli.serve_commands:mcp_command",
     "demo": "lakejoin.cli.demo_command:demo_command",
 }
 _UNTOUCHED = "stopped; existing files are untouched"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from lakejoin.cli.options import CODE_TARGETS, index_option, json_option
-from lakejoin.lake_access import named_join_side, open_lake_if_any
-from lakejoin.cli.terminal import print_json
-from lakejoin.cli.waiting import status_or_explanation
+from lakejoin.cli.terminal import print_json, status_or_explanation
 from lakejoin.errors import InputError, NoJoin
+from lakejoin.lake_access import named_join_side, open_lake_if_any
 from lakejoin.model import ValueRules
 
 _MOST_PREDICATES = 100_000
@@ -81,9 +80,9 @@ def predicate_command(
     tables[], prefer, predicates[], why, notes[]
     """
     from lakejoin.cli.join_output import join_code, print_predicates
-    from lakejoin.joins.predicate_answers import predicate_report
+    from lakejoin.joins.json_report import predicate_report
     from lakejoin.joins.predicates.join_predicate import best_predicates
-    from lakejoin.joins.predicates.finding import PredicateOptions
+    from lakejoin.joins.predicates.predicate_finder import PredicateOptions
     from lakejoin.joins.predicates.preferences import find_preference
 
     preference = find_preference(prefer)
@@ -142,7 +141,7 @@ def predicates_command(
     """
     from lakejoin import api
     from lakejoin.cli.join_output import print_relations
-    from lakejoin.joins.predicate_answers import relations_report
+    from lakejoin.joins.json_report import relations_report
 
     with status_or_explanation() as progress:
         found = api.relations(source if source is not None else api.open(index), progress)

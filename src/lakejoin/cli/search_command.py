@@ -8,10 +8,17 @@ import click
 
 from lakejoin import api
 from lakejoin.cli.options import cluster_options, index_option, json_option
-from lakejoin.cli.waiting import explain_long_wait
+from lakejoin.cli.terminal import explain_long_wait
 from lakejoin.errors import InputError
-from lakejoin.search.options import AUTO, MEASURES, METRICS, NearArguments
-from lakejoin.search.options_more import BY, DEFAULT_K, DEFAULT_MIN
+from lakejoin.search.options import (
+    AUTO,
+    BY,
+    DEFAULT_K,
+    DEFAULT_MIN,
+    MEASURES,
+    METRICS,
+    NearArguments,
+)
 
 RESULTS_PER_ANSWER = 3  # shown if there are several answers
 
@@ -254,8 +261,7 @@ def search_command(
     }
     lake = api.open(index)
     if batch is not None:
-        from lakejoin.cli.search_batch import run_batch
-        from lakejoin.cli.spark_batch import on_spark
+        from lakejoin.cli.search_batch import on_spark, run_batch
 
         search_many = on_spark(lake, master, conf) if master is not None or conf else None
         limit = k or RESULTS_PER_ANSWER
@@ -263,14 +269,13 @@ def search_command(
         return
     typed = TypedQuery(str(table), index, len(lake))
     if by != "fused":
-        from lakejoin.cli.engine_answers import show_engine_answer
+        from lakejoin.cli.engine_output import show_engine_answer
 
         with explain_long_wait():
             found: Any = lake.search(typed.table, on=on or None, **options)
         show_engine_answer(found, typed, k or RESULTS_PER_ANSWER, explain, as_json)
         return
-    from lakejoin.cli.fused_output import show_fused
-    from lakejoin.cli.fused_live import search_live
+    from lakejoin.cli.fused_output import search_live, show_fused
 
     NearArguments(tau, encoder, measure, within, metric).near(by)  # refuses options of the engines
     answer = search_live(lake, typed, on or None, options["k"], quiet=as_json)

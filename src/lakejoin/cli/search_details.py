@@ -1,4 +1,4 @@
-"""Print answers by meaning and by distance: pairs with their distances, the choice of tau."""
+"""Print details of an answer: near pairs and their distances, the choice of tau, what was read."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from lakejoin.cli.terminal import print_value_table, print_more
-from lakejoin.text_format import clip, counted
+from lakejoin.cli.terminal import print_more, print_value_table
 from lakejoin.errors import InputError
 from lakejoin.search.answer_display import format_percent
-from lakejoin.search.near_evidence import PAIR_SEPARATOR
+from lakejoin.search.evidence import PAIR_SEPARATOR
+from lakejoin.text_format import clip, counted, seconds, size
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.engines.composite.hits import KeyCounters
+    from lakejoin.engines.hits import Counters
+    from lakejoin.engines.meaning.hits import VectorCounters
     from lakejoin.search.answer import Answer
-    from lakejoin.search.reach import Reach
     from lakejoin.search.result import Result
-    from lakejoin.search.tau_choice import TauCounts
+    from lakejoin.search.tau_choice import Reach, TauCounts
+
 
 _BETWEEN_EXAMPLES = " | "
 _SHORTEST_EXAMPLE = 24
@@ -102,7 +105,7 @@ def clip_pair(text: str, width: int) -> str:
 
 def print_taus(screen: Console, taus: TauCounts) -> None:
     """Plot how many columns qualify at each tau; a note says which tau was taken."""
-    from lakejoin.search.tau_plot import plot_text
+    from lakejoin.search.tau_choice import plot_text
 
     screen.print()
     for line in plot_text(taus):
@@ -140,7 +143,7 @@ def print_near_values(screen: Console, result: Result, reach: Reach) -> None:
 
 def print_near_sql(screen: Console, result: Result, by: str) -> None:
     """Print the join by meaning as SQL, if its pairs are few; by distance there is no SQL."""
-    from lakejoin.codegen.near_sql import MAX_SQL_PAIRS
+    from lakejoin.codegen.result_sql import MAX_SQL_PAIRS
     from lakejoin.search.result import NearResult
 
     assert isinstance(result, NearResult)
@@ -163,3 +166,135 @@ def _print_pairs(pairs: pa.Table, reach: Reach) -> None:
     shown = [reach.shown(distance) for distance in pairs["distance"].to_pylist()]
     column = pairs.column_names.index("distance")
     print_value_table(pairs.set_column(column, "distance", [shown]))
+
+
+def effort_line(answer: Answer) -> str:
+    """One line: the time, and what was read."""
+    effort = ", ".join(_briefly(answer.counters))
+    return ": ".join(filter(None, (seconds(answer.seconds), effort)))
+
+
+def _briefly(counters: Counters | KeyCounters | VectorCounters) -> list[str]:
+    from lakejoin.engines.composite.hits import KeyCounters
+    from lakejoin.engines.hits import Counters
+
+    if isinstance(counters, KeyCounters):
+        return _key_briefly(counters)
+    if not isinstance(counters, Counters):
+        return _near_briefly(counters)
+    parts = []
+    if counters.lists:
+        parts.append(f"{counters.lists_read:,} of {counted(counters.lists, 'posting list')} read")
+    if counters.sets_read:
+        parts.append(f"{counted(counters.sets_read, 'column')} opened")
+    if counters.pruned:
+        parts.append(f"{counters.pruned:,} ruled out unopened")
+    if counters.bytes:
+        parts.append(f"{size(counters.bytes)} of the index")
+    if counters.algorithms:
+        parts.append(" and ".join(counters.algorithms))
+    return parts
+
+
+def _key_briefly(counters: KeyCounters) -> list[str]:
+    if not counters.tables:
+        return []
+    return [
+        f"{counters.tables_read:,} of {counted(counters.tables, 'table')} read",
+        f"{counters.rows_seen:,} rows seen",
+        f"{counters.rows_passed:,} passed the filter",
+        f"{counters.rows_true:,} matched",
+    ]
+
+
+def _near_briefly(counters: VectorCounters) -> list[str]:
+    if not counters.values:
+        return []
+    return [
+        f"{counted(counters.values, 'value')} in the lake",
+        f"{counted(counters.verified, 'distance')} measured",
+        *([" and ".join(counters.methods)] if counters.methods else []),
+    ]
+
+
+def effort_sentences(counters: Counters | KeyCounters | VectorCounters) -> list[str]:
+    """Sentences on what the search read and what it ruled out unread.
+
+    >>> from lakejoin.engines.hits import Counters
+    >>> effort_sentences(Counters(2, 10, 4, candidates=9, sets_read=3, pruned=6, bytes=4000))[1]
+    '9 columns were candidates: 3 were opened for an exact count, 6 were ruled out unopened'
+    """
+    from lakejoin.engines.composite.hits import KeyCounters
+    from lakejoin.engines.hits import Counters
+
+    if isinstance(counters, KeyCounters):
+        return _rows_filtered(counters)
+    if not isinstance(counters, Counters):
+        return _measured(counters)
+    sentences = []
+    if counters.lists:
+        sentences.append(
+            f"your values have {counted(counters.lists, 'posting list')} (equal lists count once): "
+            f"{counters.lists_read:,} were read"
+        )
+    sentences.append(
+        f"{counted(counters.candidates, 'column')} were candidates: {counters.sets_read:,} were "
+        f"opened for an exact count, {counters.pruned:,} were ruled out unopened"
+    )
+    sentences.append(
+        f"{size(counters.bytes)} of the index in {counted(counters.segments, 'segment')}"
+    )
+    ran = [f"{name} ({counted(times, 'time')})" for name, times in counters.algorithms.items()]
+    if ran:
+        sentences.append(f"algorithm: {', '.join(ran)}")
+    return sentences
+
+
+def _rows_filtered(counters: KeyCounters) -> list[str]:
+    """For a composite key: tables and rows that were read, and the row filter.
+
+    >>> from lakejoin.engines.composite.hits import KeyCounters
+    >>> counters = KeyCounters(tables=9, tables_read=3, rows_seen=80, rows_passed=20, rows_true=15)
+    >>> effort_sentences(counters)[1]
+    'of 80 rows seen, 20 passed the row filter and 15 match: its precision is 75%'
+    """
+    rows = (
+        f"of {counted(counters.rows_seen, 'row')} seen, {counters.rows_passed:,} passed the row "
+        f"filter and {counters.rows_true:,} match"
+    )
+    if counters.rows_passed:
+        rows += f": its precision is {counters.rows_true / counters.rows_passed:.0%}"
+    sentences = [
+        f"{counted(counters.tables, 'table')} could contain a combination: the rows of "
+        f"{counters.tables_read:,} were read",
+        rows,
+        f"{counted(counters.items, 'posting item')} in {counted(counters.segments, 'segment')}",
+    ]
+    if counters.cut_short:
+        sentences.append(
+            f"in {counted(counters.cut_short, 'table')} not every mapping of the columns was tried"
+        )
+    if counters.initial:
+        names = [f"{name} ({counted(n, 'segment')})" for name, n in counters.initial.items()]
+        sentences.append(f"rows were fetched by {', '.join(names)}")
+    return sentences
+
+
+def _measured(counters: VectorCounters) -> list[str]:
+    """By meaning and by distance: bounds that sufficed, and distances that were measured.
+
+    >>> from lakejoin.engines.meaning.hits import VectorCounters
+    >>> _measured(VectorCounters(2, 500, 900, 80, 25, 60, {"tree": 2}))[0]
+    'the lake has 500 values: 900 bounds were computed, 80 distances measured, 25 pairs found'
+    """
+    sentences = [
+        f"the lake has {counted(counters.values, 'value')}: {counters.bounded:,} bounds were "
+        f"computed, {counters.verified:,} distances measured, {counters.near:,} pairs found"
+    ]
+    if counters.encoded:
+        sentences.append(f"{counted(counters.encoded, 'value')} of the lake had to be encoded")
+    sentences.append(f"in {counted(counters.segments, 'segment')}")
+    ran = [f"{name} ({counted(times, 'time')})" for name, times in counters.methods.items()]
+    if ran:
+        sentences.append(f"method: {', '.join(ran)}")
+    return sentences

@@ -1,10 +1,12 @@
-"""Print tables, lists and JSON on a terminal."""
+"""Print tables, lists and JSON on a terminal, and show what a slow command is doing."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from lakejoin.text_format import clip, counted
@@ -12,6 +14,9 @@ from lakejoin.text_format import clip, counted
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
+
+    from lakejoin.joins.options import Progress
+
 
 _LEAST_WIDTH = 8  # of a column that is cut
 _GAP = 3  # between two columns
@@ -120,3 +125,46 @@ def print_more(screen: Console, more: int) -> None:
         from rich.text import Text
 
         screen.print(Text(f"… and {more:,} more; --json shows all", "dim"))
+
+
+LONG_WAIT_SECONDS = 4.0  # seconds
+STILL_SEARCHING = "still searching; the first searches after installation also compile code, once …"
+
+
+@contextlib.contextmanager
+def explain_long_wait(after: float = LONG_WAIT_SECONDS) -> Iterator[None]:
+    """Explain the wait on standard error if it takes longer than `after` seconds."""
+    screen = console(stderr=True)
+
+    def explain() -> None:
+        screen.print(STILL_SEARCHING, style="dim", soft_wrap=True)
+
+    timer = threading.Timer(after, explain)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextlib.contextmanager
+def status() -> Iterator[Progress]:
+    """On a terminal, a status line on standard error that says what is being done."""
+    screen = console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda doing: None
+        return
+    with screen.status("reading …") as status:
+        yield lambda doing: status.update(f"{doing} …")
+
+
+@contextlib.contextmanager
+def status_or_explanation() -> Iterator[Progress]:
+    """The status line on a terminal; elsewhere one sentence if it takes long."""
+    if console(stderr=True).is_terminal:
+        with status() as progress:
+            yield progress
+    else:
+        with explain_long_wait():
+            yield lambda doing: None

@@ -9,12 +9,11 @@ import click
 
 from lakejoin import api
 from lakejoin.cli.options import index_option, json_option
-from lakejoin.cli.terminal import console, print_json, print_table
-from lakejoin.text_format import clip, counted, seconds
-from lakejoin.cli.waiting import explain_long_wait
+from lakejoin.cli.terminal import console, explain_long_wait, print_json, print_table
 from lakejoin.errors import InputError
 from lakejoin.search.answer_display import format_bar, format_percent
-from lakejoin.search.options_more import DEFAULT_K
+from lakejoin.search.options import DEFAULT_K
+from lakejoin.text_format import clip, counted, seconds
 
 if TYPE_CHECKING:
     from lakejoin.union.answer import UnionAnswer, UnionResult

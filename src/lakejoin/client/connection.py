@@ -1,20 +1,33 @@
-"""Requests to a lakejoin server: JSON, events, uploads and downloads."""
+"""Requests to a lakejoin server: the connection, the fields of requests, and errors in responses."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from lakejoin.client.problems import error_from_response
-from lakejoin.errors import BusyServer, InputError, MissingDependency, NoServer, import_optional
+from lakejoin.errors import (
+    BusyServer,
+    DamagedIndex,
+    InputError,
+    LakejoinError,
+    MissingDependency,
+    NoJoin,
+    NoServer,
+    ServerProblem,
+    UnknownTable,
+    import_optional,
+)
 
 if TYPE_CHECKING:
     import httpx
+
+    from lakejoin.search.query_columns import ColumnSelection
+
 
 API = "/api/v1"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -225,3 +238,129 @@ def _events(lines: Iterable[str]) -> Iterator[tuple[str, Json]]:
 
 def _without_none(fields: Mapping[str, Any]) -> Json:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+Names = Callable[[], Sequence[str]]  # fetches the column names of a table, only if needed
+
+
+def column_fields(on: ColumnSelection, names: Names) -> list[str] | None:
+    """Columns to search by: names, or `column=lake_column`; indices are looked up.
+
+    >>> column_fields({"country": "land", "name": None}, list)
+    ['country=land', 'name']
+    >>> column_fields([1, "a"], lambda: ["a", "b"])
+    ['b', 'a']
+    """
+    from lakejoin.search.query_columns import to_column_list
+    from lakejoin.values.column_names import find_column
+
+    ordered: Any = to_column_list(on)
+    if ordered is None:
+        return None
+    if isinstance(ordered, Mapping):
+        ordered = [
+            column if lake_column is None else f"{column}={lake_column}"
+            for column, lake_column in ordered.items()
+        ]
+    columns = ordered if isinstance(ordered, list) else [ordered]
+    for column in columns:
+        if isinstance(column, bool) or not isinstance(column, str | int):
+            raise InputError(f"a column is a name or a zero-based index, not {column!r}")
+    if all(isinstance(column, str) for column in columns):
+        return columns
+    known = names()
+    return [
+        column if isinstance(column, str) else known[find_column(known, column, "it")]
+        for column in columns
+    ]
+
+
+def pair_fields(on: Any, left: Names, right: Names) -> list[Json] | None:
+    """Pairs of columns to join on, in any form that `lakejoin.join` takes.
+
+    >>> pair_fields("code=iso", lambda: ["code"], lambda: ["iso"])
+    [{'left': 'code', 'right': 'iso'}]
+    """
+    from lakejoin.joins.join_inputs import parse_column_pairs
+
+    if on is None:
+        return None
+    pairs = parse_column_pairs(on, left(), right())
+    return [{"left": one, "right": other} for one, other in pairs]
+
+
+def aggregate_fields(aggregate: str | Sequence[str] | Mapping[str, str]) -> list[str] | None:
+    """The aggregate functions, as `column=function` or `function`.
+
+    >>> aggregate_fields({"price": "mean"}), aggregate_fields("first"), aggregate_fields(())
+    (['price=mean'], ['first'], None)
+    """
+    if isinstance(aggregate, Mapping):
+        return [f"{column}={function}" for column, function in aggregate.items()]
+    return ([aggregate] if isinstance(aggregate, str) else list(aggregate)) or None
+
+
+def tau_field(tau: float | str | None) -> float | str | None:
+    """The tau of a search by meaning, as a number or "auto".
+
+    >>> tau_field("6%"), tau_field("auto"), tau_field(0.3), tau_field(None)
+    (0.06, 'auto', 0.3, None)
+    """
+    from lakejoin.search.options import AUTO, parse_tau
+
+    return tau if tau is None or tau == AUTO else parse_tau(tau)
+
+
+def refuse_options(**options: Any) -> None:
+    """Raise an error for any option that was passed but that servers do not support.
+
+    >>> refuse_options(algorithm=None, metric="l1")
+    Traceback (most recent call last):
+        ...
+    lakejoin.errors.InputError: servers do not support metric (got 'l1'): leave it out
+    """
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"servers do not support {name} (got {value!r}): leave it out")
+
+
+_KINDS: dict[str, type[LakejoinError]] = {
+    "input": InputError,
+    "sql": InputError,
+    "forbidden": InputError,
+    "gone": InputError,
+    "too_large": InputError,
+    "memory": InputError,
+    "unknown": UnknownTable,
+    "missing": MissingDependency,
+    "damaged": DamagedIndex,
+    "no_join": NoJoin,
+}
+_BUSY = ("busy", "time")
+
+
+def error_from_response(status: int, body: Any, url: str) -> LakejoinError:
+    """The error for a response, with the message of the server.
+
+    >>> error_from_response(404, {"error": {"kind": "unknown", "message": "no table x"}}, "http://h")
+    UnknownTable('no table x')
+    >>> error_from_response(502, None, "http://h")
+    NoServer('http://h is not a lakejoin server, or a proxy failed (status 502)')
+    """
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict) or "message" not in error:
+        return NoServer(f"{url} is not a lakejoin server, or a proxy failed (status {status})")
+    kind, message = str(error.get("kind", "")), _with_position(error)
+    if kind == "token":
+        return InputError(f"{message.rstrip('.')}: lakejoin.connect({url!r}, token=…)")
+    if kind in _BUSY:
+        return BusyServer(message, error.get("retry_after"))
+    return _KINDS.get(kind, ServerProblem)(message)
+
+
+def _with_position(error: dict[str, Any]) -> str:
+    """The message, with the position in the SQL unless the message names it."""
+    message, position = str(error["message"]), error.get("at")
+    if isinstance(position, dict) and position.get("line") and "line" not in message.lower():
+        return f"{message} (line {position['line']}, column {position.get('column')})"
+    return message

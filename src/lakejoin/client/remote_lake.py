@@ -6,20 +6,21 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
 
-from lakejoin.client.asking import (
+from lakejoin.client.connection import (
+    Address,
+    Connection,
+    Json,
     Names,
+    Progress,
     aggregate_fields,
     column_fields,
     pair_fields,
     refuse_options,
     tau_field,
 )
-from lakejoin.client.connection import Address, Connection, Json, Progress
-from lakejoin.client.join_answers import Predicates, RemoteJoin
-from lakejoin.client.lake_answers import Paths, RemoteGraph, UnionAnswer
-from lakejoin.client.remote_table import RemoteTable
+from lakejoin.client.lake_answers import Paths, Predicates, RemoteGraph, RemoteJoin, UnionAnswer
+from lakejoin.client.remote_table import RemoteTable, table_id, upload
 from lakejoin.client.search_answers import Answer, Answers, Explain, FusedAnswer
-from lakejoin.client.sending import table_id, upload
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
@@ -221,15 +222,19 @@ class RemoteLake:
                 yield self._fused(data, request)
 
     def search_many(
-        self, queries: Iterable[Any], on: ColumnSelection = None, threads: int | None = None, **options: Any
+        self,
+        queries: Iterable[Any],
+        on: ColumnSelection = None,
+        threads: int | None = None,
+        **options: Any,
     ) -> Iterator[Answer | Answers | FusedAnswer | Failed]:
         """Search for many queries with several threads; yields the answers in order.
 
         A query is a table as for `search`, or a pair of a table and its column (or columns). A
         query that fails yields a `Failed` with its error.
         """
+        from lakejoin.search.answer import search_each, split_query
         from lakejoin.search.query_columns import to_column_list
-        from lakejoin.search.many import search_each, split_query
 
         on = to_column_list(on)  # an iterator can be read only once, and every query needs it
 

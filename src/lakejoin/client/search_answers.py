@@ -1,16 +1,78 @@
-"""Answers of searches on a server, with the same names as those of an opened index."""
+"""Answers of searches on a server, read from JSON, with the same names as those of an opened
+index."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
-from lakejoin.client.reading import Json, ServerSequence, ServerObject, read_each
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+Json = dict[str, Any]
+Item = TypeVar("Item", bound="Told")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ServerObject:
+    """An object that a server sent: typed fields, and all of its JSON in `to_dict`."""
+
+    raw: Json = field(default_factory=dict, kw_only=True)
+
+    @classmethod
+    def of(cls, data: Json, **others: Any) -> Self:
+        """Read from JSON; `others` are fields that are passed instead. Unknown keys are only in
+        `to_dict`; missing keys get the default of the field."""
+        known = [field.name for field in fields(cls) if field.init and field.name in data]
+        values = {name: _immutable(data[name]) for name in known if name not in others}
+        return cls(**values, **others, raw=data)
+
+    def to_dict(self) -> Json:
+        """The JSON of this object."""
+        return self.raw
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ServerSequence(ServerObject, Sequence[Item]):
+    """An object that a server sent and that is a sequence; a slice has the same type."""
+
+    results: tuple[Item, ...] = ()
+
+    _key = "results"  # the key of the list in the JSON
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.results)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Item | Self:
+        if isinstance(index, slice):
+            return replace(self, results=self.results[index])
+        return self.results[index]
+
+    def to_dict(self) -> Json:
+        """The JSON of this object, with the results that are left in a slice."""
+        return {**self.raw, self._key: [result.to_dict() for result in self.results]}
+
+
+def read_each(of: Callable[[Json], Item], data: Any) -> tuple[Item, ...]:
+    """Read each object of a JSON list."""
+    return tuple(of(item) for item in data or ())
+
+
+def _immutable(value: Any) -> Any:
+    """Convert lists to tuples."""
+    return tuple(_immutable(item) for item in value) if isinstance(value, list) else value
+
 
 # Fetches values that match and values that do not, for a rank and a limit.
 Explain = Callable[[int, int | None], Json]
@@ -108,7 +170,10 @@ class FusedResult(ExplainedResult):
     @classmethod
     def of(cls, data: Json, **others: Any) -> Self:
         """Read from JSON."""
-        ways, adds = read_each(JoinCandidate.of, data.get("ways")), read_each(AddedColumn.of, data.get("adds"))
+        ways, adds = (
+            read_each(JoinCandidate.of, data.get("ways")),
+            read_each(AddedColumn.of, data.get("adds")),
+        )
         return super().of(data, ways=ways, adds=adds, **others)
 
     def __repr__(self) -> str:

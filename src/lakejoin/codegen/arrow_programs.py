@@ -1,4 +1,4 @@
-"""Run a program on every row of a table, with Arrow functions."""
+"""Run programs on every row of a table, with Arrow functions."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.codegen.forms import (
+from lakejoin.codegen.programs import (
     LOOKUPS,
     REPLACEMENTS,
     Casing,
-    Form,
-    Runs,
-    by_first_letters,
-    replacement_text,
-)
-from lakejoin.codegen.programs import (
     Constant,
     Extract,
+    Form,
     Operator,
     Program,
+    Runs,
     Separator,
     Split,
-    takes_all,
+    by_first_letters,
+    replacement_text,
     slice_bounds,
+    takes_all,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 # A column, the earlier splits, and the next separator.
 _Splitting = tuple[str, tuple[Split, ...], Separator]
@@ -184,3 +183,23 @@ def _change_case(texts: pa.LargeStringArray, casing: Casing) -> pa.LargeStringAr
     if casing is Casing.LOWER:
         return pc.utf8_lower(texts)
     return pc.utf8_upper(texts) if casing is Casing.UPPER else texts
+
+
+# Found by comparing all systems for every character, as tests/joins/autojoin/test_code.py does.
+CONTESTED = (
+    "[ßİıŉƛǄ-ǌǰǱ-ǳɤɷɼͅΐΰΣςև\u10d0-\u10ff\u13a0-\u13ff\u1c80-\u1cbf\u1e96-\u1e9e\u1f50-\u1fff"
+    "\u2c2f\u2c5f\ua7ae-\ua7ff\uab53-\uabbf\ufb00-\ufb17\U00010570-\U000105bf"
+    "\U00010d50-\U00010d8f\U00016ea0-\U00016eff\U0001df00-\U0001dfff]"
+)
+
+
+def has_agreed_case(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether all systems give this column's texts the same lower and upper case.
+
+    >>> import pyarrow as pa
+    >>> has_agreed_case(pa.array(["Zürich", None, "ΑΒΓ"])), has_agreed_case(pa.array(["Straße"]))
+    (True, False)
+    """
+    import pyarrow.compute as pc
+
+    return not pc.any(pc.match_substring_regex(column, CONTESTED)).as_py()

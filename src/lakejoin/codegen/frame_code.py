@@ -1,17 +1,17 @@
-"""Write a join as a Python function of two Spark DataFrames, with only Spark functions."""
+"""Write a join as a Python function of two pandas, polars or Spark DataFrames."""
 
 from __future__ import annotations
 
-from lakejoin.codegen.program_code import pyspark_expression
 from lakejoin.codegen.join_plan import (
     ComparedSide,
+    JoinPlan,
     NumberType,
     PlanPart,
-    JoinPlan,
     comment_lines,
-    frame_names,
     dict_literal,
+    frame_names,
 )
+from lakejoin.codegen.program_code import pandas_expression, polars_expression, pyspark_expression
 
 _PYSPARK_HEAD = """\
 from pyspark.sql import functions as F
@@ -128,3 +128,199 @@ def pyspark_side(side: ComparedSide, part: PlanPart) -> str:
 def pyspark_name(name: str) -> str:
     """The quoted name of a column."""
     return "`" + name.replace("`", "``") + "`"
+
+
+_PANDAS_HEAD = """\
+import pandas as pd
+
+
+def join(left, right):"""
+_PAIRS = """\
+    pairs = left_keys.dropna().merge(right_keys.dropna(), on={on!r})[["left", "right"]]"""
+_LEFT_ALONE = """\
+    alone = pd.DataFrame({"left": sorted(set(range(len(left))) - set(pairs["left"]))})
+    pairs = pd.concat([pairs, alone])"""
+_RIGHT_ALONE = """\
+    alone = pd.DataFrame({"right": sorted(set(range(len(right))) - set(pairs["right"]))})
+    pairs = pd.concat([pairs, alone])"""
+_ROWS = """\
+    pairs = pairs.sort_values({order!r}).fillna(-1).astype(int)
+    left = left.reset_index(drop=True).reindex(pairs["left"]).reset_index(drop=True)
+    right = right.reset_index(drop=True).reindex(pairs["right"]).reset_index(drop=True)
+    joined = pd.concat([left, right], axis=1)
+    joined.columns = {names!r}
+    return joined"""
+
+# pandas turns integer columns with missing values into floating-point ones.
+_BOTH = ("key", "found")
+_PANDAS_NUMBERS = {
+    NumberType.WHOLE: "Int64",
+    NumberType.UNSIGNED: "UInt64",
+    NumberType.FLOATING: "Float64",
+}
+
+
+def write_pandas(plan: JoinPlan) -> str:
+    """The function that does what the plan says."""
+    source, target = frame_names(plan)
+    lines = [*comment_lines(plan.comments), _PANDAS_HEAD]
+    for index, part in enumerate(plan.parts, start=1):
+        lines += [
+            *pandas_integer_lines(part.key, target),
+            f"    key_{index} = {pandas_side(part.key, part, target)}",
+        ]
+        lines += pandas_mapping_lines(f"key_{index}", part.key) if part.key.respelt else []
+        lines += _pandas_rules(part, index, source)
+        if part.only:
+            lines.append(f"    only = {list(part.only)!r}")
+            lines += [f"    {n}_{index} = {n}_{index}.where({n}_1.isin(only), '')" for n in _BOTH]
+    lines += [_frame(plan, "left"), _frame(plan, "right")]
+    on = [f"key_{index}" for index in range(1, len(plan.parts) + 1)]
+    lines.append(_PAIRS.format(on=on))
+    lines += [_LEFT_ALONE] if plan.how in ("left", "full") else []
+    lines += [_RIGHT_ALONE] if plan.how in ("right", "full") else []
+    order = ["right", "left"] if plan.how == "right" else ["left", "right"]
+    return "\n".join([*lines, _ROWS.format(order=order, names=list(plan.names))]) + "\n"
+
+
+def _frame(plan: JoinPlan, side: str) -> str:
+    """The rows of a side with their keys."""
+    name = "left_keys" if side == "left" else "right_keys"
+    made = "found" if side == plan.source_side else "key"
+    keys = (f'"key_{n}": {made}_{n}.array' for n in range(1, len(plan.parts) + 1))
+    return f'    {name} = pd.DataFrame({{"{side}": range(len({side})), {", ".join(keys)}}})'
+
+
+def _pandas_rules(part: PlanPart, index: int, source: str) -> list[str]:
+    """The key of every source row: the first rule whose key exists."""
+    lines = []
+    for number, way in enumerate(part.ways, start=1):
+        name = f"way_{index}_{number}"
+        lines += [
+            *pandas_integer_lines(way, source),
+            f"    {name} = {pandas_side(way, part, source)}",
+        ]
+        if way.listed:
+            kind = _PANDAS_NUMBERS[part.number] if part.number else "string"
+            looked_up = f"{name}.map({dict_literal(way.respelt, '    ')}).astype({kind!r})"
+            lines.append(f"    {name} = {looked_up}")
+        elif way.respelt:
+            lines += pandas_mapping_lines(name, way)
+        if len(part.ways) > 1:
+            lines.append(f"    {name} = {name}.where({name}.isin(key_{index}))")
+        first = number == 1
+        lines.append(
+            f"    found_{index} = {name}"
+            if first
+            else f"    found_{index} = found_{index}.fillna({name})"
+        )
+    return lines
+
+
+def pandas_integer_lines(side: ComparedSide, frame: str) -> list[str]:
+    """Integers as texts: pandas turns 7 into 7.0 if values are missing."""
+    if not side.whole:
+        return []
+    columns = (
+        f"{n!r}: {frame}[{n!r}].astype('Int64').astype('string')" for n in sorted(side.whole)
+    )
+    return [f"    {frame}_texts = {frame}.assign(**{{{', '.join(columns)}}})"]
+
+
+def pandas_mapping_lines(name: str, side: ComparedSide) -> list[str]:
+    """Lines that replace the listed texts of a variable by their keys."""
+    return [
+        f"    spelt = {dict_literal(side.respelt, '    ')}",
+        f"    {name} = {name}.where(~{name}.isin(spelt), {name}.map(spelt).astype('string'))",
+    ]
+
+
+def pandas_side(side: ComparedSide, part: PlanPart, frame: str) -> str:
+    """What one side compares, before its listed texts are replaced."""
+    if part.typed:
+        column = f"{frame}[{side.program.columns[0]!r}]"
+        return f"{column}.astype({_PANDAS_NUMBERS[part.number]!r})" if part.number else column
+    text = pandas_expression(side.program, f"{frame}_texts" if side.whole else frame)
+    if part.normal.trim or part.normal.lower:
+        text = f"({text})" if len(side.program.operators) > 1 else text
+    text += ".str.strip(' ')" if part.normal.trim else ""
+    return text + (".str.lower()" if part.normal.lower else "")
+
+
+_POLARS_HEAD = """\
+import polars as pl
+
+
+def join(left, right):"""
+
+_POLARS_NUMBERS = {
+    NumberType.WHOLE: ".cast(pl.Int64)",
+    NumberType.UNSIGNED: "",
+    NumberType.FLOATING: ".cast(pl.Float64).fill_nan(None)",
+}
+
+
+def write_polars(plan: JoinPlan) -> str:
+    """The function that does what the plan says."""
+    source, target = frame_names(plan)
+    keys = [plan.free(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
+    lines = [*comment_lines(plan.comments), _POLARS_HEAD]
+    for part, key in zip(plan.parts, keys, strict=True):
+        lines.append(f"    key = {_polars_where(part, keys[0], polars_side(part.key, part))}")
+        lines.append(f"    {target} = {target}.with_columns(key.alias({key!r}))")
+        lines += _polars_source(part, key, keys[0], source, target)
+    renamed = {
+        name: shown
+        for name, shown in zip(plan.right, plan.names[len(plan.left) :], strict=True)
+        if name != shown
+    }
+    lines += [f"    right = right.rename({renamed!r})"] if renamed else []
+    order = "right_left" if plan.how == "right" else "left_right"
+    lines.append(
+        f"    joined = left.join(right, on={keys!r}, how={plan.how!r}, coalesce=True, "
+        f"maintain_order={order!r})"
+    )
+    return "\n".join([*lines, f"    return joined.select({list(plan.names)!r})"]) + "\n"
+
+
+def _polars_source(part: PlanPart, key: str, first: str, source: str, target: str) -> list[str]:
+    """The key of every source row: the first rule whose key exists."""
+    ways = [_polars_where(part, first, polars_side(way, part)) for way in part.ways]
+    if len(ways) == 1:
+        return [f"    {source} = {source}.with_columns(({ways[0]}).alias({key!r}))"]
+    lines = [f"    keys = {target}[{key!r}].drop_nulls().unique().to_list()", "    ways = ["]
+    lines += [f"        {way}," for way in ways]
+    lines += [
+        "    ]",
+        "    found = pl.coalesce(*(pl.when(way.is_in(keys)).then(way) for way in ways))",
+        f"    {source} = {source}.with_columns(found.alias({key!r}))",
+    ]
+    return lines
+
+
+def _polars_where(part: PlanPart, first: str, text: str) -> str:
+    """What a part compares, if it only applies to some keys of the first part."""
+    if not part.only:
+        return text
+    held = f"pl.col({first!r}).is_in({list(part.only)!r})"
+    return f"pl.when({held}).then({text}).otherwise(pl.lit(''))"
+
+
+def polars_side(side: ComparedSide, part: PlanPart) -> str:
+    """What one side compares, as a polars expression."""
+    if part.typed:
+        column = f"pl.col({side.program.columns[0]!r})"
+        column += _POLARS_NUMBERS[part.number] if part.number else ""
+        if side.listed:
+            spelt = dict_literal(side.respelt, "    ")
+            column += f".replace_strict({spelt}, default=None, return_dtype=pl.Float64)"
+        return column
+    text = polars_expression(side.program, side.cast)
+    methods = ".str.strip_chars(' ')" if part.normal.trim else ""
+    methods += ".str.to_lowercase()" if part.normal.lower else ""
+    spelt = dict_literal(side.respelt, "    ")
+    if side.listed:
+        methods += f".replace_strict({spelt}, default=None, return_dtype=pl.String)"
+    elif side.respelt:
+        methods += f".replace({spelt})"
+    return f"({text}){methods}" if methods and len(side.program.operators) > 1 else text + methods

@@ -1,18 +1,27 @@
-"""Write a join as one SQL query, in one of the `dialects`."""
+"""Write a join as one SQL query, in DuckDB or standard SQL."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from lakejoin.codegen.join_plan import (
+    ComparedSide,
+    JoinPlan,
+    NumberType,
+    PlanPart,
+    Spellings,
+    TextForm,
+    comment_lines,
+)
+from lakejoin.codegen.program_code import duckdb_expression
+from lakejoin.codegen.standard_sql import StandardTexts, identifier, literal
 from lakejoin.errors import InputError
-from lakejoin.codegen.dialects import DIALECTS, Dialect, DuckDBDialect, StandardDialect
-from lakejoin.codegen.join_plan import ComparedSide, PlanPart, JoinPlan, Spellings, comment_lines
-from lakejoin.codegen.standard_sql import identifier, literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 
@@ -26,7 +35,10 @@ def write_sql(
     check_names("left", plan.left)
     check_names("right", plan.right)
     sides = [
-        _Side(identifier(name), DuckDBDialect() if dialect == "duckdb" else StandardDialect(plan.free, rows))
+        _Side(
+            identifier(name),
+            DuckDBDialect() if dialect == "duckdb" else StandardDialect(plan.free, rows),
+        )
         for name, rows in (left, right)
     ]
     body = (_simple if _is_simple(plan) else _with_lists)(plan, sides[0], sides[1])
@@ -179,3 +191,70 @@ def _select(plan: JoinPlan, left: str, right: str, on: str) -> str:
         for name, shown in zip(plan.right, plan.names[width:], strict=True)
     ]
     return f"SELECT {', '.join(cells)}\nFROM {left}\n{_JOINS[plan.how]} {right}\n  ON {on};"
+
+
+DIALECTS = ("duckdb", "standard")
+
+
+class Dialect(Protocol):
+    """Writes the compared cells of one table."""
+
+    comments: list[str]
+    text: str  # the type of texts
+
+    def cell(self, side: ComparedSide, part: PlanPart, alias: str) -> str:
+        """The result of a program for a row, in the form in which it is compared."""
+
+    def table(self, name: str) -> str:
+        """The table with all columns that the cells need."""
+
+
+class DuckDBDialect:
+    """Short SQL for DuckDB."""
+
+    text = "VARCHAR"
+
+    def __init__(self) -> None:
+        self.comments: list[str] = []
+
+    def cell(self, side: ComparedSide, part: PlanPart, alias: str) -> str:
+        if part.typed:
+            cell = f"{alias}.{identifier(side.program.columns[0])}"
+            if part.number is not NumberType.FLOATING:
+                return cell
+            # NaN equals itself in SQL; here it is a missing value.
+            return f"nullif(CAST({cell} AS DOUBLE), 'NaN'::DOUBLE)"
+        return _formed(
+            duckdb_expression(side.program, side.cast, alias), part.normal, "trim({}, ' ')"
+        )
+
+    def table(self, name: str) -> str:
+        return name
+
+
+class StandardDialect:
+    """SQL that runs nearly everywhere."""
+
+    text = "VARCHAR(100)"
+
+    def __init__(self, free: Callable[[str], str], rows: pa.Table) -> None:
+        self._texts = StandardTexts(rows, free)
+        self.comments = self._texts.comments
+
+    def cell(self, side: ComparedSide, part: PlanPart, alias: str) -> str:
+        if part.typed:
+            cell = f"{alias}.{identifier(side.program.columns[0])}"
+            if part.number is not NumberType.FLOATING:
+                return cell
+            number = f"CAST({cell} AS DOUBLE PRECISION)"
+            return f"CASE WHEN UPPER(CAST({number} AS {self.text})) <> 'NAN' THEN {number} END"
+        text = self._texts.of(side.program, side.cast, alias)
+        return _formed(text, part.normal, "TRIM(BOTH ' ' FROM {})")
+
+    def table(self, name: str) -> str:
+        return self._texts.table(name)
+
+
+def _formed(text: str, normal: TextForm, trimmed: str) -> str:
+    text = trimmed.format(text) if normal.trim else text
+    return f"lower({text})" if normal.lower else text

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from lakejoin.codegen.forms import (
+from lakejoin.codegen.programs import (
     LOOKUPS,
     REPLACEMENTS,
     Casing,
+    Constant,
+    Extract,
+    Program,
     Runs,
     by_first_letters,
     replacement_text,
+    slice_bounds,
+    takes_all,
 )
-from lakejoin.codegen.programs import Constant, Extract, Program, takes_all, slice_bounds
 
 
 def pandas_expression(program: Program, frame: str = "df") -> str:

@@ -1,19 +1,31 @@
-"""Write the join of a result as DuckDB SQL, over the files themselves if DuckDB can read them."""
+"""Write the join of a search result as DuckDB SQL, on equal texts or through a list of matching
+pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from lakejoin.codegen.text_equality import ColumnPair, count_equality_join, find_null_words
+from lakejoin.engines.query import (
+    DELIMITED,
+    FRAME_NAME,
+    ColumnSpellings,
+    Query,
+    is_stored_as_text,
+    read_spellings,
+)
+from lakejoin.errors import InputError
 from lakejoin.search.evidence import make_names_unique
-from lakejoin.engines.mine import FRAME_NAME, read_spellings
-from lakejoin.engines.origins import DELIMITED, is_stored_as_text
 
 if TYPE_CHECKING:
-    from lakejoin.engines.origins import TableOrigin
+    from lakejoin.engines.query import TableOrigin
+    from lakejoin.search.evidence import MatchingPairs
     from lakejoin.search.result import ResultLocation
+
 
 LAKE_TABLE_NAME = "lake_table"
 _ENCODINGS = {"utf-8": "utf-8", "ascii": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1"}
@@ -39,7 +51,10 @@ def write_join_sql(found: ResultLocation) -> str:
         normal = [not count_equality_join([part], [False]).exact for part in parts]
         joined = count_equality_join(parts, normal)
     conditions = list(zip(mine.columns, theirs.columns, normal, strict=True))
-    equal = [f"{cell_expression('mine', a, n)} = {cell_expression('theirs', b, n)}" for a, b, n in conditions]
+    equal = [
+        f"{cell_expression('mine', a, n)} = {cell_expression('theirs', b, n)}"
+        for a, b, n in conditions
+    ]
     not_null = [
         f"{cell_expression('mine', column, rules.fold)} NOT IN ({', '.join(map(quote_literal, words))})"
         for column, part in zip(mine.columns, parts, strict=True)
@@ -113,7 +128,7 @@ def make_query_side(found: ResultLocation) -> JoinSide:
 
 def make_lake_side(found: ResultLocation) -> JoinSide:
     """The lake table and its joined columns."""
-    from lakejoin.engines.origins import find_origin
+    from lakejoin.engines.query import find_origin
 
     all_columns = found.segment.catalog.columns_of(found.entry)
     raw = [column.name for column in all_columns]
@@ -138,7 +153,9 @@ def make_lake_side(found: ResultLocation) -> JoinSide:
 
 def _registered(alias: str, table: str, columns: Sequence[str], renamed: str) -> JoinSide:
     register = f"con.register({alias!r}, lake.table({table!r}).to_arrow())"
-    return JoinSide(alias, tuple(SqlColumn(name, True) for name in columns), f"first: {register}", renamed)
+    return JoinSide(
+        alias, tuple(SqlColumn(name, True) for name in columns), f"first: {register}", renamed
+    )
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:
@@ -154,7 +171,7 @@ def _column_aliases(names: Sequence[str], unique: Sequence[str]) -> str:
 def reader_call(origin: TableOrigin, names: Sequence[str]) -> str:
     """The DuckDB table function that reads a file like lakejoin; empty if there is none.
 
-    >>> from lakejoin.engines.origins import TableOrigin
+    >>> from lakejoin.engines.query import TableOrigin
     >>> reader_call(TableOrigin("a/b.parquet", "parquet"), ["x"])
     "read_parquet('a/b.parquet')"
     """
@@ -219,3 +236,58 @@ def format_comments(comments: Iterable[str]) -> str:
     """Format SQL comments; line breaks in them are replaced."""
     lines = ("".join(c if c.isprintable() else " " for c in text) for text in comments)
     return "".join(f"-- {line}\n" for line in lines)
+
+
+MAX_SQL_PAIRS = 10_000  # pairs in a query
+
+
+def write_pairs_join_sql(found: ResultLocation, partners: MatchingPairs) -> str:
+    """DuckDB SQL for the inner join of the query table with a result by meaning."""
+    query = found.query
+    if not isinstance(query, Query):
+        raise InputError(
+            "a join by distance cannot be written as SQL: use the pairs that matches() lists"
+        )
+    if len(partners) > MAX_SQL_PAIRS:
+        raise _too_many(f"{len(partners):,} pairs match")
+    found.mine.read(found.places)
+    mine, theirs = make_query_side(found), make_lake_side(found)
+    own = _spellings(found.mine.originals(found.places[0]))
+    other = _spellings(read_spellings(found.segment, found.columns[0]))
+    found.mine.forget()
+    pairs = list(dict.fromkeys(islice(_text_pairs(query, partners, own, other), MAX_SQL_PAIRS + 1)))
+    if len(pairs) > MAX_SQL_PAIRS:
+        raise _too_many(f"the matching pairs have more than {MAX_SQL_PAIRS:,} spellings")
+    listed = ",\n  ".join(f"({quote_literal(a)}, {quote_literal(b)})" for a, b in pairs)
+    comments = [*filter(None, (mine.comment, theirs.comment)), f"{len(pairs):,} pairs of texts"]
+    return (
+        format_comments(comments)
+        + f"WITH pairs(mine, theirs) AS (VALUES\n  {listed}\n)\n"
+        + "SELECT mine.*, theirs.*\n"
+        + f"FROM {mine.source} AS mine{mine.renamed}\n"
+        + f"JOIN pairs ON pairs.mine = {cell_expression('mine', mine.columns[0])}\n"
+        + f"JOIN {theirs.source} AS theirs{theirs.renamed}\n"
+        + f"  ON {cell_expression('theirs', theirs.columns[0])} = pairs.theirs;"
+    )
+
+
+def _too_many(what: str) -> InputError:
+    return InputError(f"{what}, too many for a SQL query: use matches() to list them")
+
+
+def _spellings(originals: ColumnSpellings) -> dict[str, list[str]]:
+    """The spellings of each canonical value."""
+    texts_by_token = defaultdict(list)
+    for token, text in zip(originals.tokens.to_pylist(), originals.texts.to_pylist(), strict=True):
+        texts_by_token[token].append(text)
+    return texts_by_token
+
+
+def _text_pairs(
+    query: Query, partners: MatchingPairs, own: dict[str, list[str]], other: dict[str, list[str]]
+) -> Iterator[tuple[str, str]]:
+    mine = query.tokens.take(partners.place).to_pylist()
+    theirs = partners.values(partners.partner).to_pylist()
+    for a, b in zip(mine, theirs, strict=True):
+        for text in own[a]:
+            yield from ((text, partner) for partner in other[b])

@@ -15,11 +15,18 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakejoin.errors import InputError
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.codegen.forms import LOOKUPS, Form, by_first_letters
-from lakejoin.codegen.programs import Constant, Extract, Program, takes_all
 from lakejoin.codegen.join_plan import MOST_LISTED
+from lakejoin.codegen.programs import (
+    LOOKUPS,
+    Constant,
+    Extract,
+    Form,
+    Program,
+    by_first_letters,
+    takes_all,
+)
+from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa

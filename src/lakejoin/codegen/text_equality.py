@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.engines.mine import NO_CELL, ColumnSpellings
+from lakejoin.engines.query import NO_CELL, ColumnSpellings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,7 +77,9 @@ def count_equality_join(parts: Sequence[ColumnPair], normal: Sequence[bool]) -> 
     return EqualityCount(values, len(np.intersect1d(*token)), exact, noun)
 
 
-def _distinct_combinations(parts: Sequence[ColumnPair]) -> tuple[tuple[list[Array], list[Array]], BothSides]:
+def _distinct_combinations(
+    parts: Sequence[ColumnPair],
+) -> tuple[tuple[list[Array], list[Array]], BothSides]:
     """The distinct combinations of texts on both sides: the text ids by column, and how many rows
     hold each combination."""
     mine, theirs = [part.mine for part in parts], [part.theirs for part in parts]
@@ -110,7 +112,9 @@ def _equal_codes(a: pa.LargeStringArray, b: pa.LargeStringArray) -> BothSides:
     return codes[: len(a)], codes[len(a) :]
 
 
-def _combine(parts: Sequence[BothSides], combinations: tuple[list[Array], list[Array]]) -> BothSides:
+def _combine(
+    parts: Sequence[BothSides], combinations: tuple[list[Array], list[Array]]
+) -> BothSides:
     """Give equal combinations on both sides equal codes; `parts` are the codes of each column."""
     selected = [
         (codes[0][mine], codes[1][theirs])
@@ -146,7 +150,7 @@ def find_null_words(rules: ValueRules, part: ColumnPair) -> list[str]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from lakejoin.values.nulls import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
+    from lakejoin.values.canonical_values import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
 
     extra = [word.lower() if rules.fold else word for word in rules.extra_nulls]
     known = [*SURE_NULLS, *LETTER_NULLS, *SIGN_NULLS] if rules.fold else []

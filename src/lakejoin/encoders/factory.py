@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.encoders.protocol import Encoder, EncoderSpec, BaseEncoder
+from lakejoin.encoders.protocol import BaseEncoder, Encoder, EncoderSpec
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def open_encoder(spec: EncoderChoice = None, *, mix: Mix | None = None) -> Encod
     if isinstance(spec, EncoderSpec):
         return spec.open()
     if spec is not None and not isinstance(spec, str | Path):
-        from lakejoin.encoders.functions import FunctionEncoder, CheckedEncoder
+        from lakejoin.encoders.function_encoders import CheckedEncoder, FunctionEncoder
 
         if isinstance(spec, BaseEncoder):
             return spec

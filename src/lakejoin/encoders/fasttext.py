@@ -10,9 +10,8 @@ import numpy as np
 
 from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
 from lakejoin.encoders.protocol import EncoderSpec
-from lakejoin.encoders.texts import buffers
-from lakejoin.encoders.vocabulary import Vocabulary, read_words
-from lakejoin.encoders.word_files import fingerprint
+from lakejoin.encoders.text_preparation import buffers
+from lakejoin.encoders.word_files import Vocabulary, fingerprint, read_words
 from lakejoin.errors import UnreadableFile
 
 MAGIC = struct.pack("<i", 793712314)
@@ -34,7 +33,7 @@ class FastTextWords:
         self.settings: dict[str, Any] = {"vectors": fingerprint(path), "meaning": self.dimension}
 
     def _read(self, path: Path, data: Any) -> None:
-        from lakejoin.kernels.vectorfiles import find_fasttext_entries
+        from lakejoin.kernels.subwords import find_fasttext_entries
 
         (version,) = struct.unpack("<i", data[4:8].tobytes())
         if version != _NEWEST:

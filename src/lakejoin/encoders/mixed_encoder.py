@@ -1,6 +1,6 @@
 """Word vectors joined with hashed character n-grams: the default, and all word-vector files.
 
-A text is split into words (`kernels/split.py`), abbreviations are expanded, and the vectors
+A text is split into words (`kernels/word_kernels.py`), abbreviations are expanded, and the vectors
 of its words are summed; that is one half of its vector. The other half sums signed, hashed
 character n-grams, which keep misspellings and other formats close. Each half has length 1 before
 they are joined, so `share` is the n-grams' part of a squared distance.
@@ -14,10 +14,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.encoders.text_preparation import abbreviations
-from lakejoin.encoders.letters import letter_kinds, plain_letters
-from lakejoin.encoders.protocol import Array, EncoderSpec, BaseEncoder, Texts
-from lakejoin.encoders.texts import to_text_array, buffers, fold_for_encoding, text_batches
+from lakejoin.encoders.protocol import Array, BaseEncoder, EncoderSpec, Texts
+from lakejoin.encoders.text_preparation import (
+    abbreviations,
+    buffers,
+    fold_for_encoding,
+    letter_kinds,
+    plain_letters,
+    text_batches,
+    to_text_array,
+)
 from lakejoin.errors import InputError
 
 VERSION = "1"
@@ -124,8 +130,8 @@ class MixedEncoder(BaseEncoder):
 
     def _encode(self, texts: Any, out: Array) -> None:
         from lakejoin.kernels.word_kernels import (
-            hash_character_grams,
             compute_word_scales,
+            hash_character_grams,
             pool_texts,
         )
 
@@ -162,7 +168,7 @@ class MixedEncoder(BaseEncoder):
 
 def _words_of(texts: Any) -> tuple[Array, Array, Any]:
     """Split texts into words; returns (word offsets of each text, word codes, distinct words)."""
-    from lakejoin.kernels.split import LONGEST_WORD, split_words
+    from lakejoin.kernels.word_kernels import LONGEST_WORD, split_words
 
     offsets, data = buffers(texts)
     size = int(offsets[-1] - offsets[0])

@@ -1,22 +1,11 @@
-"""Expand abbreviations in dates and addresses before a text is encoded.
-
-The rules are in `abbreviations.csv`, one per line; the first that applies wins. `when` says where
-the short form must stand:
-
-- `always`: anywhere;
-- `date`: next to a number (`12 mar`, `mar 2020`, not `mar del plata`);
-- `after`: after a word that is not a number, at the end or with a number somewhere before it
-  (`main st`, `12 main st springfield`);
-- `before`: elsewhere, before a word that is not a number (`st helens`, `dr jekyll`);
-- `address`: if the text begins with a number, or another word is a street
-  (`n main street`, `n main st`).
-
-A number is a word that starts with a digit.
-"""
+"""Prepare texts for encoding: one Arrow array in batches, folded, with abbreviations in dates and
+addresses expanded."""
 
 from __future__ import annotations
 
 import csv
+import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -27,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from lakejoin.encoders.protocol import Array
-from lakejoin.encoders.texts import buffers
+from lakejoin.encoders.protocol import Array, Texts
+from lakejoin.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -46,7 +35,7 @@ class Abbreviations:
 
     def expanded(self, text_words: Array, codes: Array, distinct: Any) -> tuple[Array, Array, Any]:
         """Replace short forms by long ones; returns (text offsets, codes, distinct words)."""
-        from lakejoin.kernels.split import expand_words
+        from lakejoin.kernels.word_kernels import expand_words
 
         which = pc.fill_null(pc.index_in(distinct, self.shorts), len(self.shorts)).to_numpy()
         if len(which) == 0 or which.min() == len(self.shorts):
@@ -78,7 +67,7 @@ class Abbreviations:
         return new_text_words, new_codes[:count], pa.concat_arrays([distinct, self.longs])
 
     def _streets_of(self, distinct: Any) -> Array:
-        from lakejoin.kernels.split import STREET, STREET_LAST
+        from lakejoin.kernels.word_kernels import STREET, STREET_LAST
 
         kinds = np.zeros(len(distinct), np.uint8)
         for words, kind in ((self.streets, STREET), (self.last_streets, STREET_LAST)):
@@ -94,16 +83,16 @@ def abbreviations() -> Abbreviations:
     >>> rules.shorts.to_pylist()[:3]
     ['apr', 'apt', 'aug']
     """
-    from lakejoin.kernels import split
+    from lakejoin.kernels import word_kernels
 
     text = files("lakejoin.encoders").joinpath("abbreviations.csv").read_text(encoding="utf-8")
     rows = sorted(csv.DictReader(text.splitlines()), key=lambda row: row["short"])
     when_codes = {
-        "always": split.ALWAYS,
-        "date": split.DATE,
-        "after": split.AFTER,
-        "before": split.BEFORE,
-        "address": split.ADDRESS,
+        "always": word_kernels.ALWAYS,
+        "date": word_kernels.DATE,
+        "after": word_kernels.AFTER,
+        "before": word_kernels.BEFORE,
+        "address": word_kernels.ADDRESS,
     }
     shorts = sorted({row["short"] for row in rows})
     longs = [row["long"].split() for row in rows]
@@ -120,3 +109,135 @@ def abbreviations() -> Abbreviations:
         last_streets=pa.array(sorted(ambiguous), pa.large_string()),
         digest=xxhash.xxh3_64_hexdigest(text.encode()),
     )
+
+
+# The size of a batch, which bounds the memory needed beside the result.
+MOST_TEXTS = 1 << 15
+MOST_BYTES = 1 << 22
+
+
+def to_text_array(texts: Texts) -> Any:
+    """Convert texts to one LargeStringArray.
+
+    >>> to_text_array(["a", None]).type
+    DataType(large_string)
+    """
+    if isinstance(texts, str):
+        raise InputError("encode takes a list of texts: put a single text in a list")
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    if isinstance(texts, pa.Array):
+        if pa.types.is_dictionary(texts.type):
+            texts = texts.dictionary_decode()
+        try:
+            return texts if texts.type == pa.large_string() else texts.cast(pa.large_string())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise InputError(f"encode takes texts, not {texts.type}") from None
+    values = list(texts)
+    try:
+        return pa.array(values, type=pa.large_string())
+    except UnicodeEncodeError:  # lone surrogates
+        valid = [None if t is None else t.encode("utf-8", "replace").decode() for t in values]
+        return pa.array(valid, type=pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+        other = next(type(t).__name__ for t in values if not isinstance(t, str | None))
+        raise InputError(f"encode takes texts, not {other}") from None
+
+
+def buffers(texts: Any) -> tuple[Array, Array]:
+    """The (offsets, bytes) of a LargeStringArray, without a copy.
+
+    >>> offsets, data = buffers(pa.array(["ab", "c"], type=pa.large_string()).slice(1))
+    >>> offsets.tolist(), bytes(data[offsets[0]:])
+    ([2, 3], b'c')
+    """
+    _, offsets, data = texts.buffers()
+    if len(texts) == 0 or offsets is None:
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    at = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    empty = data is None or data.size == 0
+    return at, np.zeros(0, np.uint8) if empty else np.frombuffer(data, np.uint8)
+
+
+def text_batches(texts: Any) -> Iterator[tuple[int, Any]]:
+    """Yield (first row, slice) of at most `MOST_TEXTS` texts or `MOST_BYTES` bytes."""
+    offsets, _ = buffers(texts)
+    row = 0
+    while row < len(texts):
+        by_bytes = int(np.searchsorted(offsets, offsets[row] + MOST_BYTES, side="right")) - 1
+        stop = max(row + 1, min(by_bytes, row + MOST_TEXTS, len(texts)))
+        yield row, texts.slice(row, stop - row)
+        row = stop
+
+
+def fold_for_encoding(texts: Any) -> Any:
+    """Fold case and compatibility forms, so that spelling variants are encoded alike.
+
+    Canonical values change only by their compatibility forms (`ﬁ`, full-width letters).
+
+    >>> fold_for_encoding(pa.array(["ZÜRICH", "Straße", None], type=pa.large_string())).to_pylist()
+    ['zürich', 'strasse', '']
+    """
+    texts = pc.fill_null(texts, "")
+    offsets, data = buffers(texts)
+    used = data[offsets[0] : offsets[-1]]
+    if len(used) == 0 or used.max() < 0x80:
+        return pc.ascii_lower(texts)
+    lower = pc.utf8_lower(pc.utf8_normalize(texts, form="NFKC"))
+    for letter, plain in (("ß", "ss"), ("ς", "σ")):  # as canonical values are folded
+        lower = pc.replace_substring(lower, letter, plain)
+    return lower
+
+
+_KINDS = 0x20000
+_LETTERS = 0x2000
+# Letters with a stroke, which Unicode does not decompose.
+_STRUCK = {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i"}
+
+
+@cache
+def letter_kinds() -> Array:
+    """For each code point: part of a word, blank, or neither.
+
+    Letters, digits, marks and pictures (emoji) form words; punctuation and mathematical signs do
+    not.
+
+    >>> table = letter_kinds()
+    >>> [int(table[ord(c)]) for c in "aß9東😀+ "]
+    [1, 1, 1, 1, 1, 0, 2]
+    """
+    from lakejoin.kernels.word_kernels import BLANK, GAP, LETTER
+
+    table = np.full(_KINDS, GAP, np.uint8)
+    for point in range(_KINDS):
+        char = chr(point)
+        if char.isspace():
+            table[point] = BLANK
+        elif char.isalnum() or unicodedata.category(char) in ("Mn", "Mc", "Me", "So"):
+            table[point] = LETTER
+    return table
+
+
+@cache
+def plain_letters() -> Array:
+    """For each code point: the letter without its accent.
+
+    >>> "".join(chr(plain_letters()[ord(c)]) for c in "são łódź")
+    'sao lodz'
+    """
+    table = np.arange(_LETTERS, dtype=np.uint32)
+    for point in range(0x80, _LETTERS):
+        first, *rest = list(unicodedata.normalize("NFKD", chr(point)))
+        if rest and all(unicodedata.combining(mark) for mark in rest):
+            table[point] = ord(first)
+    for struck, letter in _STRUCK.items():
+        table[ord(struck)] = ord(letter)
+    return table
+
+
+@cache
+def capitals() -> Array:
+    """For each code point: its capital, if that is one code point."""
+    uppers = (chr(point).upper() for point in range(_LETTERS))
+    points = [ord(upper) if len(upper) == 1 else point for point, upper in enumerate(uppers)]
+    return np.array(points, dtype=np.uint32)

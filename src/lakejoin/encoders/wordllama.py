@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from lakejoin.encoders.letters import capitals
 from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
 from lakejoin.encoders.protocol import Array, EncoderSpec
-from lakejoin.encoders.texts import buffers
+from lakejoin.encoders.text_preparation import buffers, capitals
 from lakejoin.errors import MissingDependency
 
 DIMENSION = 128  # of the 256 dimensions of a token vector: see docs/encoders.md

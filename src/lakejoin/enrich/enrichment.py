@@ -1,27 +1,72 @@
-"""Enriches a table: which columns to add, where from, how much they help, and the result."""
+"""Enriches a table with lake columns that help to predict a target: search, gather, choose,
+measure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.enrich.column_choice import ColumnChoice
-from lakejoin.enrich.lake_columns import LakeColumn
-from lakejoin.enrich.joining import join_columns, used_links
-from lakejoin.enrich.lift import FOLDS, Lift, check_folds, measure_lift
-from lakejoin.enrich.links import Link, LinkRequest
-from lakejoin.enrich.preparing import EnrichLimits, ReportProgress, prepare_chooser
+from lakejoin.enrich.column_choice import ColumnChoice, ColumnChooser
+from lakejoin.enrich.evaluation import FOLDS, Lift, check_folds, measure_lift, table_numbers
 from lakejoin.enrich.inputs import make_target
+from lakejoin.enrich.lake_columns import LakeColumn, gather_columns, join_columns, used_links
+from lakejoin.enrich.leakage import find_copied_columns
+from lakejoin.enrich.links import Link, LinkRequest, find_links
 from lakejoin.errors import InputError
 from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.enrich.inputs import Target
     from lakejoin.lake import Lake
+
+
+ReportProgress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class EnrichLimits:
+    """The number of sampled rows, the most columns to choose, and the seed."""
+
+    sample: int = 2_000
+    columns: int = 20
+    seed: int = 0
+
+
+def prepare_chooser(
+    lake: Lake,
+    mine: pa.Table,
+    target: Target,
+    wanted: LinkRequest,
+    limits: EnrichLimits,
+    tell: ReportProgress,
+) -> ColumnChooser:
+    """Prepare a chooser for the rows that have a target. `mine` must not contain the target column;
+    the target is used only by `find_copied_columns`, to find copies of it in the lake."""
+    import pyarrow as pa
+
+    tell("searching for tables that join")
+    links = find_links(lake, mine, wanted)
+    tell(f"reading the columns of {len(links)} tables")
+    known = target.known
+    rows, target = mine.take(known), target.take(known)
+    gathered = gather_columns(lake.snapshot, rows, links, wanted.on, limits.sample)
+    with_target = rows.append_column(target.name, pa.chunked_array([target.texts()]))
+    same = find_copied_columns(lake.snapshot, links, with_target, gathered.rows)
+    return ColumnChooser(
+        gathered,
+        table_numbers(rows.take(gathered.rows)),
+        same,
+        tuple(mine.column_names),
+        target.take(gathered.rows),
+        limits.columns,
+        limits.seed,
+        tell,
+    )
 
 
 @dataclass(frozen=True)
@@ -115,7 +160,9 @@ class Enrichment:
         }
 
 
-def enrich_table(lake: Lake, mine: pa.Table, asked: EnrichOptions, tell: ReportProgress) -> Enrichment:
+def enrich_table(
+    lake: Lake, mine: pa.Table, asked: EnrichOptions, tell: ReportProgress
+) -> Enrichment:
     """Find the lake columns that help to predict the target, and measure how much they help."""
     names = mine.column_names
     target_index = find_column(names, asked.target, "the table")

@@ -1,8 +1,4 @@
-"""Finds the rows of a lake table that are the partners of keys, by several ways of joining.
-
-Every way decides for each key by that key alone and by what was learned in `fit`, so that a row
-gets the same values whichever rows it comes with.
-"""
+"""The distinct keys of a table, and the rows of a lake table that are their partners."""
 
 from __future__ import annotations
 
@@ -12,16 +8,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from lakejoin.ranking.holding import find_rows
-from lakejoin.enrich.lines import NO_KEY, DistinctKeys, distinct_tokens
+from lakejoin.model import null_id
+from lakejoin.ranking.row_agreement import find_rows
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.enrich.text_similarity import TextMatcher
     from lakejoin.enrich.partner_table import PartnerTable
+    from lakejoin.enrich.text_similarity import TextMatcher
     from lakejoin.joins.learned.program_finder import LearnedJoin
+    from lakejoin.model import ValueRules
+
 
 Array = np.ndarray[Any, Any]
 
@@ -96,7 +94,7 @@ class RewrittenKeys:
     kind: str = "rewritten"
 
     def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
-        from lakejoin.joins.learned.again import apply_learned
+        from lakejoin.joins.learned.program_finder import apply_learned
 
         keys = apply_learned(
             self.learned, _as_text(lines.table), table.texts(self.theirs), table.rules
@@ -153,8 +151,8 @@ class NearestPoints:
     kind: str = "near"
 
     def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
-        from lakejoin.joins.nearest.numeric_columns import coordinates_of
         from lakejoin.joins.nearest.nearest_rows import find_nearest_coordinates
+        from lakejoin.joins.nearest.numeric_columns import coordinates_of
 
         points, others = (
             coordinates_of(side.columns) for side in (lines.table, table.texts(self.theirs))
@@ -189,3 +187,77 @@ def _as_text(table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     return table.cast(pa.schema([(name, pa.large_string()) for name in table.column_names]))
+
+
+NO_KEY = -1
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctKeys:
+    """The distinct combinations of some columns (`table`), and the index of each row's (`of_row`);
+    `NO_KEY` if the row has a null in one of them."""
+
+    table: pa.Table
+    of_row: Array
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+
+def distinct_keys(table: pa.Table, columns: Sequence[str]) -> DistinctKeys:
+    """The distinct keys of a table, in order of first appearance.
+
+    >>> import pyarrow as pa
+    >>> keys = distinct_keys(pa.table({"town": ["Ulm", "Bern", None, "Ulm"]}), ["town"])
+    >>> keys.table["town"].to_pylist(), keys.of_row.tolist()
+    (['Ulm', 'Bern'], [0, 1, -1, 0])
+    """
+    import pyarrow as pa
+
+    ids = np.zeros(table.num_rows, np.int64)
+    for name in columns:
+        column = table[name].combine_chunks().dictionary_encode(null_encoding="mask")
+        if isinstance(column, pa.ChunkedArray):  # an empty table
+            column = column.combine_chunks()
+        cells = column.indices.fill_null(NO_KEY).to_numpy(zero_copy_only=False).astype(np.int64)
+        missing = (cells < 0) | (ids < 0)
+        ranked = np.unique(ids * (len(column.dictionary) + 1) + cells, return_inverse=True)[1]
+        ids = np.where(missing, NO_KEY, ranked)
+    rows = np.flatnonzero(ids >= 0)
+    _, first, inverse = np.unique(ids[rows], return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")  # by first appearance
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    of_row = np.full(table.num_rows, np.int64(NO_KEY))
+    of_row[rows] = position[inverse]
+    return DistinctKeys(table.select(list(columns)).take(rows[first[order]]), of_row)
+
+
+def distinct_tokens(
+    column: pa.ChunkedArray | pa.Array, rules: ValueRules
+) -> tuple[pa.LargeStringArray, Array]:
+    """The distinct canonical values of a column, and the index of each row's; `NO_KEY` for a null."""
+    from lakejoin.values.column_encoder import encode_query
+
+    data = encode_query(column, rules)
+    by_id = np.concatenate([np.arange(len(data.tokens)), data.spelling_token, [NO_KEY]])
+    nulls = data.cells == null_id(data.cells.dtype)
+    return data.tokens, by_id[np.where(nulls, len(by_id) - 1, data.cells)].astype(np.int64)
+
+
+def key_hashes(lines: DistinctKeys, rules: ValueRules) -> Array:
+    """A hash of each key's canonical values, so that every table samples the same keys."""
+    from lakejoin.kernels.hashes import hash_strings
+    from lakejoin.store.dictionary import string_buffers
+
+    combined = np.zeros(len(lines), np.uint64)
+    for column in lines.table.columns:
+        tokens, of_line = distinct_tokens(column, rules)
+        hashes = np.empty(len(tokens), np.uint64)
+        offsets, data = string_buffers(tokens)
+        hash_strings(offsets, data, np.uint64(0), hashes)
+        with np.errstate(over="ignore"):
+            combined *= np.uint64(0x9E3779B97F4A7C15)
+            combined ^= np.append(hashes, np.uint64(0))[of_line]
+            combined ^= combined >> np.uint64(29)
+    return combined

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.enrich.lines import distinct_keys, distinct_tokens
 from lakejoin.enrich.inputs import mean_ranks
+from lakejoin.enrich.key_partners import distinct_keys, distinct_tokens
 from lakejoin.enrich.partner_table import PartnerTable
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.enrich.lake_columns import GatheredColumns, ColumnValues
-    from lakejoin.enrich.links import Link
     from lakejoin.enrich.inputs import Target
+    from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns
+    from lakejoin.enrich.links import Link
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
@@ -69,7 +69,9 @@ class CopiedColumns:
         return self.found.get((values.column.link, values.column.place), ())
 
 
-def find_copied_columns(snapshot: Snapshot, links: Sequence[Link], mine: pa.Table, rows: Array) -> CopiedColumns:
+def find_copied_columns(
+    snapshot: Snapshot, links: Sequence[Link], mine: pa.Table, rows: Array
+) -> CopiedColumns:
     """Find the lake columns that copy the query table, judged by some rows; `mine` may include the
     target."""
     sample = mine.take(rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows))).astype(np.int64)])
@@ -128,7 +130,9 @@ def _pairs(partner: Array, codes: Array) -> Array:
     return np.where(codes < 0, -1, (partner.astype(np.int64) << 32) | np.maximum(codes, 0))
 
 
-def find_own_versions(same: CopiedColumns, links: Sequence[Link], columns: Sequence[str]) -> dict[int, LeftOut]:
+def find_own_versions(
+    same: CopiedColumns, links: Sequence[Link], columns: Sequence[str]
+) -> dict[int, LeftOut]:
     """By link, the tables that are versions of the query table; `columns` includes the target."""
     versions = {}
     for index, link in enumerate(links):
@@ -140,7 +144,9 @@ def find_own_versions(same: CopiedColumns, links: Sequence[Link], columns: Seque
     return versions
 
 
-def explain_target_copy(values: ColumnValues, gathered: GatheredColumns, rows: Array, target: Target) -> str:
+def explain_target_copy(
+    values: ColumnValues, gathered: GatheredColumns, rows: Array, target: Target
+) -> str:
     """Why a column is the target on another scale or with other names; empty if it is not.
 
     `rows` are positions in the sample, and `target` is that of these rows.
@@ -188,7 +194,9 @@ def _one_to_one(theirs: Array, classes: Array) -> bool:
     return bool(min(best) >= _RENAMED * len(theirs))
 
 
-def predicts_alone(values: ColumnValues, gathered: GatheredColumns, rows: Array, target: Target) -> bool:
+def predicts_alone(
+    values: ColumnValues, gathered: GatheredColumns, rows: Array, target: Target
+) -> bool:
     """Whether a column alone predicts the target of nearly all rows, so that it may be a leak: a
     text that implies the class, or a number that correlates with the target."""
     theirs = gathered.at_rows(values)[rows]

@@ -1,5 +1,5 @@
-"""Finds the tables of the lake that join with the query table, as links that can be stored and
-applied to other rows."""
+"""Finds the tables that join with the query table, as links that can be stored and applied to
+other rows."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakejoin.enrich.text_similarity import learn_matcher
-from lakejoin.enrich.lines import DistinctKeys, distinct_keys, distinct_tokens
-from lakejoin.enrich.more_tables import (
-    MOST_TEXTS,
-    TEXT_TYPES,
-    find_similar_tables,
-    find_meaning_tables,
-)
+import numpy as np
+
 from lakejoin.enrich.key_partners import (
+    DistinctKeys,
     EqualKeys,
-    SimilarKeys,
+    KeyJoin,
     MeaningKeys,
     NearestPoints,
-    RewrittenKeys,
     Partners,
-    KeyJoin,
+    RewrittenKeys,
+    SimilarKeys,
+    distinct_keys,
+    distinct_tokens,
 )
 from lakejoin.enrich.partner_table import PartnerTable
+from lakejoin.enrich.text_similarity import learn_matcher
 from lakejoin.errors import InputError
+from lakejoin.model import ColumnType
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.ranking.answer_more import FusedResult
-    from lakejoin.ranking.join_candidates import JoinCandidate as FoundWay
+    from lakejoin.engines.query import QueryTable
     from lakejoin.lake import Lake
+    from lakejoin.ranking.answer import FusedResult
+    from lakejoin.ranking.join_candidates import JoinCandidate as FoundWay
     from lakejoin.store.snapshot import Snapshot
+
 
 # The kinds of joins for each `by`, in the order in which they are tried.
 JOIN_KINDS: dict[str, tuple[str, ...]] = {
@@ -111,7 +112,9 @@ def find_links(lake: Lake, mine: pa.Table, wanted: LinkRequest) -> list[Link]:
     return links + _find_more(lake, mine, wanted, links)
 
 
-def _find_more(lake: Lake, mine: pa.Table, wanted: LinkRequest, links: Sequence[Link]) -> list[Link]:
+def _find_more(
+    lake: Lake, mine: pa.Table, wanted: LinkRequest, links: Sequence[Link]
+) -> list[Link]:
     """Find tables that the search does not return, by the requested kinds of joins."""
     if wanted.on is None or len(wanted.on) != 1:
         return []
@@ -207,3 +210,71 @@ class _Linker:
             return ()
         profile = self._table.columns[self._table.place(theirs[0])].profile
         return theirs if profile.type in TEXT_TYPES and profile.distinct <= MOST_TEXTS else ()
+
+
+TableJoins = tuple[str, tuple[KeyJoin, ...]]  # a table, and the ways to join it
+
+TEXT_TYPES = (ColumnType.TEXT, ColumnType.MIXED)
+MOST_TEXTS = 20_000  # most distinct texts of a lake column that are compared one by one
+_ALIKE, _MEANT = 12, 15  # columns examined
+_SAMPLE = 200  # texts searched by meaning
+_CONTAINED = 0.3  # share of the values that must match
+
+
+def find_similar_tables(
+    lake: Lake, mine: pa.Table, key: str, known: set[str]
+) -> Iterator[TableJoins]:
+    """Find tables with texts similar to those of the key."""
+    from lakejoin.engines.rewritten.engine import find_rewritable_columns
+    from lakejoin.search.searcher import Searcher
+    from lakejoin.search.table_lookup import resolve_table
+
+    searcher = Searcher(lake.snapshot)
+    table, _ = resolve_table(mine, lake.snapshot)
+    key_index = mine.column_names.index(key)
+    if not _is_text(table, key_index):
+        return
+    rules = lake.snapshot.manifest.options.rules
+    tokens, _ = distinct_tokens(distinct_keys(mine, [key]).table.column(0), rules)
+    excluded = searcher.excluded(table, key_index)
+    segments = lake.snapshot.segments
+    for hit in find_rewritable_columns(table, (key_index,), segments, excluded, _ALIKE):
+        entry = segments[hit.number].catalog.table(searcher.table_of(hit.number, hit.column))
+        if entry.name in known:
+            continue
+        theirs = PartnerTable(lake.snapshot, entry.name)
+        column = theirs.columns[hit.column - entry.first]
+        if column.profile.type not in TEXT_TYPES or column.profile.distinct > MOST_TEXTS:
+            continue
+        likeness = learn_matcher(tokens, theirs, column.name, alone=True)
+        if likeness is not None:
+            known.add(entry.name)
+            names = (column.name,)
+            yield entry.name, (EqualKeys(names), SimilarKeys(names, likeness))
+
+
+def find_meaning_tables(
+    lake: Lake, mine: pa.Table, key: str, known: set[str]
+) -> Iterator[TableJoins]:
+    """Find tables with texts that mean the same as the key's, if the index has vectors."""
+    from lakejoin.search.table_lookup import resolve_table
+    from lakejoin.search.tau_choice import default_tau
+
+    meaning = lake.snapshot.manifest.options.meaning
+    if meaning is None or meaning.encoder is None:
+        return
+    table, _ = resolve_table(mine, lake.snapshot)
+    if not _is_text(table, mine.column_names.index(key)):
+        return
+    tau = default_tau(meaning.identity)
+    keys = distinct_keys(mine, [key]).table
+    sample = np.sort(np.random.default_rng(0).permutation(keys.num_rows)[:_SAMPLE])
+    for result in lake.search(keys.take(sample), key, _MEANT, by="meaning"):
+        if result.table not in known and result.containment >= _CONTAINED:
+            known.add(result.table)
+            names = result.columns
+            yield result.table, (EqualKeys(names), MeaningKeys(names, tau, meaning.encoder))
+
+
+def _is_text(table: QueryTable, column_index: int) -> bool:
+    return table.profile(column_index).type in TEXT_TYPES

@@ -12,24 +12,24 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from lakejoin.enrich.containers import (
-    normalize_input,
+from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
+from lakejoin.enrich.inputs import (
+    LEAST_TARGETS,
     add_columns,
-    is_frame,
-    frame_columns,
     arrow_rows,
     drop_column,
+    frame_columns,
+    is_frame,
+    make_target,
+    normalize_input,
 )
-from lakejoin.enrich.lake_columns import LakeColumn
-from lakejoin.enrich.joining import join_columns, used_links
+from lakejoin.enrich.lake_columns import LakeColumn, join_columns, used_links
 from lakejoin.enrich.links import Link, LinkRequest, join_kinds
-from lakejoin.enrich.preparing import EnrichLimits, prepare_chooser
-from lakejoin.enrich.inputs import LEAST_TARGETS, make_target
 from lakejoin.errors import InputError, UnusableTarget
-from lakejoin.values.column_names import find_column
 from lakejoin.lake import Lake, index_location
 from lakejoin.locations import Location
 from lakejoin.store.snapshot import Snapshot
+from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ import threading
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from lakejoin.values.losses import Losses
+from lakejoin.values.plain_columns import Losses
 
 _BOMS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8-sig"),

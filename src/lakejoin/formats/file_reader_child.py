@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lakejoin.errors import MissingDependency, UnreadableFile
-from lakejoin.formats.blob import Blob, first_line_of
 from lakejoin.formats.file_reader import open_tables_in_process
-from lakejoin.formats.table_stream import TableStream
+from lakejoin.formats.table_stream import Blob, TableStream, first_line_of
 from lakejoin.model import Loss, ReadLimits, Skipped
 
 

@@ -1,8 +1,9 @@
-"""The tables and columns of a graph, with one index over all segments."""
+"""The tables, columns and edges of a join graph, with one index over all segments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.store.snapshot import Snapshot
+
 
 Array = np.ndarray[Any, Any]
 
@@ -128,3 +130,34 @@ def _by_segment(numbers: Array, first: Array) -> Iterator[tuple[int, Array, Arra
     found, begin = np.unique(segments[order], return_index=True)
     for segment, here in zip(found.tolist(), np.split(order, begin[1:]), strict=False):
         yield segment, here, numbers[here] - first[segment]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edges:
+    """Columns that are contained in columns of other tables: `shared` values of `source`, a share
+    `share` of them, are in `target`. Both are indexes of columns in the graph."""
+
+    source: Array
+    target: Array
+    shared: Array
+    share: Array
+
+    def __len__(self) -> int:
+        return len(self.shared)
+
+    def take(self, chosen: Array) -> Edges:
+        """The edges at these positions, in this order, or where a mask is set."""
+        return Edges(
+            self.source[chosen], self.target[chosen], self.shared[chosen], self.share[chosen]
+        )
+
+
+def concat_edges(parts: Sequence[Edges]) -> Edges:
+    """Concatenate edges."""
+    none = np.zeros(0, dtype=np.int64)
+    return Edges(
+        np.concatenate([none, *(edges.source for edges in parts)]),
+        np.concatenate([none, *(edges.target for edges in parts)]),
+        np.concatenate([none, *(edges.shared for edges in parts)]),
+        np.concatenate([np.zeros(0), *(edges.share for edges in parts)]),
+    )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.graph.edges import Edges, concat_edges
 from lakejoin.errors import InputError
+from lakejoin.graph.graph_elements import Edges, concat_edges
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +49,9 @@ def edges_to_arrow(graph: JoinGraph, edges: Edges) -> pa.Table:
     )
 
 
-def export_graph(graph: JoinGraph, path: str | os.PathLike[str], min: float | None, numbers: bool) -> int:
+def export_graph(
+    graph: JoinGraph, path: str | os.PathLike[str], min: float | None, numbers: bool
+) -> int:
     """Write edges to a file, in the format its name ends with; leaves no half-written file."""
     whole = Path(path)
     check_export(whole)

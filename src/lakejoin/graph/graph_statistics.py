@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.graph.reaching import EdgeFilter, reach_tables
+from lakejoin.graph.neighborhood import EdgeFilter, reach_tables
 
 if TYPE_CHECKING:
-    from lakejoin.graph.edges import Edges
+    from lakejoin.graph.graph_elements import Edges, GraphNodes
     from lakejoin.graph.join_graph import JoinGraph
-    from lakejoin.graph.graph_elements import GraphNodes
 
 Array = np.ndarray[Any, Any]
 

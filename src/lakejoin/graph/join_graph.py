@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.graph.edges import Edges, concat_edges
-from lakejoin.graph.graph_elements import GraphNodes
 from lakejoin.errors import InputError
+from lakejoin.graph.graph_elements import Edges, GraphNodes, concat_edges
 from lakejoin.graph.graph_refresh import EarlierGraph
-from lakejoin.search.options_more import check_share
-from lakejoin.store.graph_files import ColumnPairs, cut_ranges, concat_pairs
+from lakejoin.search.options import check_share
+from lakejoin.store.graph_files import ColumnPairs, concat_pairs, cut_ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.graph.neighborhood import Neighborhood
     from lakejoin.graph.graph_statistics import GraphStatistics
-    from lakejoin.store.graph import GraphOptions
+    from lakejoin.graph.neighborhood import Neighborhood
+    from lakejoin.store.graph_files import GraphOptions
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]

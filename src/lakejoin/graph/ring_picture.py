@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from lakejoin.graph.rings import TableSpot, arrange_rings
-from lakejoin.graph.short_names import cut_middle, shorten_names
 from lakejoin.errors import InputError
 from lakejoin.search.answer_display import format_percent
 
 if TYPE_CHECKING:
     from lakejoin.graph.neighborhood import Neighborhood, NeighborhoodStep
+
 
 _LETTER, _SMALL = 7.2, 5.4  # rough width of a letter, in names and in join labels
 _LONGEST = 28  # letters of a label, so that it ends before the next ring
@@ -164,3 +166,149 @@ def _node(name: str, joined: str, spot: TableSpot, tooltip: str) -> list[str]:
 
 def _text(text: str) -> str:
     return escape("".join(c if c >= " " or c == "\n" else "�" for c in text))
+
+
+_RING = 236.0  # least distance between rings, so that labels end before the next one
+_NARROW = 70.0  # the same where there are no labels
+_APART = 26.0  # between two tables with labels on a ring
+_NAMED = 160  # tables on a ring up to which they have labels; larger rings only have tooltips
+_CLOSE = 15.0  # between two tables without labels, which stand in several rows
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpot:
+    """Where a table is drawn, relative to the middle; `named` with a label, `leads` to others."""
+
+    at: tuple[float, float]
+    angle: float
+    hop: int
+    named: bool
+    leads: bool
+
+
+def arrange_rings(parents: Sequence[int], hops: Sequence[int]) -> list[TableSpot]:
+    """The spots of tables on the rings `hops`; parents come before the tables they lead to.
+
+    Every table gets a sector as wide as the tables beyond it need, so that lines outwards do not
+    cross.
+
+    >>> [(round(s.at[0]), round(s.at[1])) for s in arrange_rings([-1, 0, 0], [0, 1, 1])]
+    [(0, 0), (236, 0), (-236, 0)]
+    """
+    children: list[list[int]] = [[] for _ in parents]
+    for index, parent in enumerate(parents):
+        if parent >= 0:
+            children[parent].append(index)
+    leaves = [1] * len(parents)
+    for index in reversed(range(len(parents))):
+        if children[index]:
+            leaves[index] = sum(leaves[child] for child in children[index])
+    angles = _angles(children, leaves)
+    rings: list[list[int]] = [[] for _ in range(max(hops) + 1)]
+    for index, hop in enumerate(hops):
+        rings[hop].append(index)
+    spots = [TableSpot((0.0, 0.0), 0.0, 0, True, bool(children[0]))] * len(parents)
+    outer, named_before = 0.0, True
+    for hop, ring in enumerate(rings[1:], start=1):
+        least = outer + (_RING if named_before else _NARROW)
+        ring.sort(key=lambda index: angles[index])
+        named = len(ring) <= _NAMED
+        rows = 1 if named else max(1, math.ceil(len(ring) * _CLOSE / (math.tau * least)))
+        radius = max(least, len(ring) * _APART / math.tau) if named else least
+        apart = (_APART if named else _CLOSE / rows) / radius
+        spread = _spread([angles[index] for index in ring], apart)
+        for rank, (index, angle) in enumerate(zip(ring, spread, strict=True)):
+            own = radius + _CLOSE * (rank % rows)
+            at = own * math.cos(angle), own * math.sin(angle)
+            spots[index] = TableSpot(at, angle, hop, named, bool(children[index]))
+        outer, named_before = radius + _CLOSE * (rows - 1), named
+    return spots
+
+
+def _angles(children: Sequence[Sequence[int]], leaves: Sequence[int]) -> list[float]:
+    """The direction of each table, in the middle of its sector."""
+    angles = [0.0] * len(children)
+    sectors = {0: (-math.pi / max(1, leaves[0]), math.tau)}  # the first leaf is on the right
+    for index in range(len(children)):  # parents come first
+        begin, width = sectors.pop(index)
+        angles[index] = begin + width / 2
+        for child in children[index]:
+            share = width * leaves[child] / leaves[index]
+            sectors[child] = begin, share
+            begin += share
+    return angles
+
+
+def _spread(angles: Sequence[float], apart: float) -> list[float]:
+    """Ascending angles, moved as little as needed to be `apart` from each other on the circle.
+
+    >>> [round(angle, 2) for angle in _spread([0.0, 0.0, 3.0], 0.2)]
+    [-0.1, 0.1, 3.0]
+    """
+    blocks: list[tuple[float, int]] = []  # (first angle, how many angles follow at that distance)
+    for angle in angles:
+        begin, count = angle, 1
+        while blocks and blocks[-1][0] + blocks[-1][1] * apart > begin:
+            before, many = blocks.pop()
+            begin = (many * before + count * (begin - many * apart)) / (many + count)
+            count += many
+        blocks.append((begin, count))
+    found = [begin + n * apart for begin, count in blocks for n in range(count)]
+    if found and found[-1] + apart > found[0] + math.tau + 1e-9:  # it wraps around
+        return [found[0] + math.tau * n / len(found) for n in range(len(found))]
+    return found
+
+
+def shorten_names(names: Sequence[str], longest: int) -> list[str]:
+    """The last parts of each path, as many as needed to be distinct; long names lose their middle.
+
+    >>> shorten_names(["a/2005/eng.csv", "a/2006/eng.csv", "b/x.csv"], 20)
+    ['2005/eng.csv', '2006/eng.csv', 'x.csv']
+    >>> shorten_names(["a-very-long-name-indeed.csv"], 12)
+    ['a-very…d.csv']
+    >>> shorten_names(["all-of-them-begin-one-and-end.csv", "all-of-them-begin-two-and-end.csv"], 12)
+    ['…one…', '…two…']
+    """
+    parts = [name.split("/") for name in names]
+    short = [""] * len(names)
+    left = list(range(len(names)))
+    depth = 1
+    while left:
+        tails = {n: "/".join(parts[n][-depth:]) for n in left}
+        count = Counter(tails.values())
+        for n in left:
+            short[n] = tails[n]
+        left = [n for n in left if count[tails[n]] > 1 and depth < len(parts[n])]
+        depth += 1
+    return _distinct(short, [cut_middle(name, longest) for name in short], longest)
+
+
+def _distinct(names: Sequence[str], cut: Sequence[str], longest: int) -> list[str]:
+    """Names that became equal by being cut show where they differ instead."""
+    alike: dict[str, list[int]] = {}
+    for n, name in enumerate(cut):
+        alike.setdefault(name, []).append(n)
+    distinct = list(cut)
+    for group in alike.values():
+        whole = [names[n] for n in group]
+        if len(set(whole)) > 1:
+            begin = _common(whole)
+            end = _common([name[begin:][::-1] for name in whole])
+            for n in group:
+                rest = names[n][begin : len(names[n]) - end]
+                distinct[n] = f"…{cut_middle(rest, longest - 2)}…"
+    return distinct
+
+
+def _common(names: Sequence[str]) -> int:
+    """How many letters all names start with."""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    return sum(1 for _ in same)
+
+
+def cut_middle(name: str, longest: int) -> str:
+    """Shorten a name to at most `longest` letters."""
+    if len(name) <= longest:
+        return name
+    end = (longest - 1) // 2
+    return f"{name[: longest - 1 - end]}…{name[-end:]}"

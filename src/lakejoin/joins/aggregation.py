@@ -18,7 +18,7 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.joins.joined_table import JoinedTable
-from lakejoin.joins.pairing import NO_ROW
+from lakejoin.joins.row_keys import NO_ROW
 from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.joins.agreements import Agreement, find_agreements
-from lakejoin.joins.row_keys import NO_KEY
+from lakejoin.joins.join_key import NO_RULE, JoinKey, KeyRefinement, KeyRule, side_words
 from lakejoin.joins.report import counted, percent
-from lakejoin.joins.task import side_words
-from lakejoin.joins.join_key import NO_RULE, JoinKey, KeyRefinement, KeyRule
+from lakejoin.joins.row_keys import NO_KEY
 from lakejoin.signals.chance import match_chance
 
 if TYPE_CHECKING:
-    from lakejoin.joins.task import JoinTask
+    from lakejoin.joins.join_key import JoinTask
 
 Array = np.ndarray[Any, Any]
 Codes = tuple[Array, Array]  # of all source rows and all target rows
@@ -70,7 +69,9 @@ def refine_keys(task: JoinTask, found: JoinKey) -> JoinKey:
     return found.told_by(best)
 
 
-def _with_codes(task: JoinTask, found: JoinKey, least: float = 0.0) -> list[tuple[Agreement, Codes]]:
+def _with_codes(
+    task: JoinTask, found: JoinKey, least: float = 0.0
+) -> list[tuple[Agreement, Codes]]:
     """The strongest agreements with their codes in all rows; fewer for large tables."""
     rows = task.left.num_rows + task.right.num_rows
     most = min(_TRIED, max(1, _LARGE // max(1, rows)))
@@ -91,7 +92,9 @@ def _worth(way: KeyRule) -> float:
     return rows - rows * (1 - way.sure) / _WRONG
 
 
-def _left_over(task: JoinTask, found: JoinKey, agreement: Agreement, codes: Codes) -> KeyRule | None:
+def _left_over(
+    task: JoinTask, found: JoinKey, agreement: Agreement, codes: Codes
+) -> KeyRule | None:
     """Match unmatched rows that agree, if hardly any would agree by chance."""
     values, others = codes
     source_values = np.where(found.way_of == NO_RULE, values, NO_KEY)
@@ -119,7 +122,9 @@ def _left_over(task: JoinTask, found: JoinKey, agreement: Agreement, codes: Code
     )
     sure = 1 - by_chance / rows
     program = agreement.source
-    return KeyRule("agreeing", program.columns, keys, words, sure, why, program, met=agreement.target)
+    return KeyRule(
+        "agreeing", program.columns, keys, words, sure, why, program, met=agreement.target
+    )
 
 
 _SEVERAL = -2

@@ -1,32 +1,27 @@
-"""Find other columns that agree in the matching rows.
-
-Rows that belong together usually agree in several columns: governors matched by their years in
-office also have the same name. Every reading of a column (see `readings`) is compared with every
-reading of the other table's columns, in the matching rows. Two readings agree if they are equal far
-more often than in randomly paired rows; as many readings are tried, the evidence (see `chance`)
-must be strong.
-"""
+"""Find other columns, or readings of them, that agree in the matching rows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.codegen.programs import Extract, Program, identity
-from lakejoin.joins.row_keys import NO_KEY, KeyColumn
-from lakejoin.joins.readings import NO_TEXT, Reader
+from lakejoin.codegen.programs import Extract, Form, Program, Runs, Split, identity, rewrite_text
 from lakejoin.joins.join_key import JoinKey
-from lakejoin.values.column_encoder import encode_query
+from lakejoin.joins.row_keys import NO_KEY, KeyColumn
 from lakejoin.signals.chance import LEAST_CHANCE, evidence
+from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.task import JoinTask
+    from lakejoin.joins.join_key import JoinTask
+
 
 Array = np.ndarray[Any, Any]
 
@@ -108,7 +103,10 @@ Parts = Collection[Extract] | None
 
 
 def _read(
-    task: JoinTask, found: JoinKey, rows: tuple[Array, Array], only: tuple[Parts, Parts] = (None, None)
+    task: JoinTask,
+    found: JoinKey,
+    rows: tuple[Array, Array],
+    only: tuple[Parts, Parts] = (None, None),
 ) -> tuple[Read, Read]:
     """The readings of both tables' columns at these rows; all of them, or `only` some."""
     reader = Reader()
@@ -198,3 +196,98 @@ def _is_plain(table: pa.Table, name: str) -> bool:
         return False
     kind = table.schema.field(name).type
     return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind))
+
+
+Texts = Sequence[str | None]
+
+NO_TEXT = -1
+_LONG = 200  # mean characters from which on texts are only compared whole
+_SEPARATORS = 6
+_MOST = 0.6  # least share of texts that contain a separator
+_INDEXES = (0, 1, -1)
+_FORMS = (Form.NO_FIRST_WORD, Form.NO_LAST_WORD, Form.NO_TITLES)
+_RUNS = ((Runs.DIGITS, (0, 1, 2, -1, -2)), (Runs.WORDS, (0, -1)))
+_INSIDE = {runs: re.compile(runs.inside) for runs, _ in _RUNS}
+
+
+class Reader:
+    """Reads columns; equal texts get the same code in all of them, ignoring case.
+
+    >>> parts, codes = Reader().read("name", ["Ada Lovelace", "ADA", None])
+    >>> len(parts), codes.tolist()
+    (3, [[0, 1, -1], [1, 1, -1], [2, 1, -1]])
+    """
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def read(
+        self, column: str, texts: Texts, only: Collection[Extract] | None = None
+    ) -> tuple[list[Extract], Array]:
+        """The distinct readings of a column, the simplest of equal ones, and their codes.
+
+        `only` restricts which parts are read.
+        """
+        found: dict[bytes, tuple[Extract, Array]] = {}
+        for part, read in _readings(column, texts):
+            if only is not None and part not in only:
+                continue
+            codes = self._encode(read)
+            if (codes != NO_TEXT).any():
+                found.setdefault(codes.tobytes(), (part, codes))
+        parts = [part for part, _ in found.values()]
+        return parts, np.array([n for _, n in found.values()]).reshape(len(parts), len(texts))
+
+    def _encode(self, texts: Texts) -> Array:
+        known = self._codes
+        plain = (text.strip().lower() if text else "" for text in texts)
+        return np.array([known.setdefault(t, len(known)) if t else NO_TEXT for t in plain])
+
+
+def readable_parts(column: str, texts: Texts) -> list[Extract]:
+    """The parts that can be read from a column with such texts, simplest first.
+
+    >>> [str(part.splits) for part in readable_parts("day", ["Mon, 5 May"])][:3]
+    ['()', "((' ', 0),)", "((' ', 1),)"]
+    """
+    return [part for part, _ in _readings(column, texts)]
+
+
+def _readings(column: str, texts: Texts) -> Iterator[tuple[Extract, Texts]]:
+    """The parts of a column, simplest first, and the texts that each gives."""
+    yield Extract(column), texts
+    there = [text for text in texts if text]
+    if not there or sum(map(len, there)) >= _LONG * len(there):
+        return
+    substrings: list[tuple[Split, Texts]] = []
+    for separator in _separators(there):
+        parts = [None if text is None else text.split(separator) for text in texts]
+        substrings += [((separator, index), _nth_parts(parts, index)) for index in _INDEXES]
+    for runs, indexes in _RUNS:
+        parts = [None if text is None else _INSIDE[runs].findall(text) for text in texts]
+        substrings += [((runs, index), _nth_parts(parts, index)) for index in indexes]
+    for split, read in substrings:
+        yield Extract(column, (split,)), read
+    for form in _FORMS:
+        yield Extract(column, form=form), [t and rewrite_text(t, form) for t in texts]
+    words = _INSIDE[Runs.WORDS]
+    for split, read in substrings:
+        parts = [None if text is None else words.findall(text) for text in read]
+        for index in (0, -1):
+            yield Extract(column, (split, (Runs.WORDS, index))), _nth_parts(parts, index)
+
+
+def _nth_parts(parts: list[list[str] | None], index: int) -> list[str | None]:
+    """One part of every text; None if the text has fewer parts."""
+    least = index + 1 if index >= 0 else -index
+    return [of_text[index] if of_text and len(of_text) >= least else None for of_text in parts]
+
+
+def _separators(texts: list[str]) -> list[str]:
+    """The separators between words in most of the texts, most common first."""
+    seen: Counter[str] = Counter()
+    for text in texts:
+        runs = set(re.findall(r"[^\w]+", text))
+        seen.update(sorted(runs | {sign for run in runs for sign in run}))
+    common = [sign for sign, count in seen.most_common() if count >= _MOST * len(texts)]
+    return common[:_SEPARATORS]

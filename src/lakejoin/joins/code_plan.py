@@ -1,10 +1,4 @@
-"""Plan the code of a join: the texts to compare, and the exceptions to list.
-
-Code compares texts, while lakejoin compares canonical values. So texts are compared unchanged,
-trimmed or in lower case, whichever is closest to the canonical values of these columns; texts that
-would still match wrongly are listed with their key. A fuzzy match is only such a list. A list that
-would be too long is omitted, and a comment says how many rows the code joins differently.
-"""
+"""Plan the code of a join: the texts to compare, and the exceptions to list."""
 
 from __future__ import annotations
 
@@ -14,26 +8,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.errors import InputError
-from lakejoin.codegen.programs import Program, identity
-from lakejoin.joins.joined_table import result_names
-from lakejoin.joins.join_key import LISTED_KINDS, JoinKey, KeyRefinement, KeyRule
+from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.join_plan import (
     MOST_LISTED,
     ComparedSide,
-    TextForm,
+    JoinPlan,
     NumberType,
     PlanPart,
-    JoinPlan,
     Spellings,
+    TextForm,
 )
+from lakejoin.codegen.programs import Program, identity
+from lakejoin.errors import InputError
 from lakejoin.joins.code_spelling import Spelling, find_spelling
+from lakejoin.joins.join_key import LISTED_KINDS, JoinKey, KeyRefinement, KeyRule
+from lakejoin.joins.joined_table import result_names
 from lakejoin.model import ValueRules
+from lakejoin.values.canonical_values import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.joins.join import Join
+
 
 _DIFFERENTLY = "rows may match differently than in lakejoin"
 
@@ -102,7 +99,9 @@ def _refining_part(
     mine, theirs = split[found.source_codes], split[found.codes]
     values = told.target_codes[theirs]
     count = 1 + int(max(told.target_codes.max(initial=0), 0))
-    way = KeyRule("transform", told.source.columns, told.source_codes[mine], "", 1.0, "", told.source)
+    way = KeyRule(
+        "transform", told.source.columns, told.source_codes[mine], "", 1.0, "", told.source
+    )
     only = JoinKey("left", told.target.columns, values, count, (way,), told.target)
     return _part(only, source.filter(mine), target.filter(theirs), comments)
 
@@ -185,9 +184,9 @@ def plan_column_pair(
     comments: list[str],
 ) -> PlanPart:
     """What to compare for a source column to equal a target column."""
-    from lakejoin.joins.value_matchers import match_columns
+    from lakejoin.joins.join_key import JoinTask
     from lakejoin.joins.options import JoinOptions
-    from lakejoin.joins.task import JoinTask
+    from lakejoin.joins.value_matchers import match_columns
 
     task = JoinTask(source, target, JoinOptions(rules=rules), lambda doing: None)
     return _part(match_columns(task, (pair,), 1.0, "", side="left"), source, target, comments)
@@ -314,3 +313,54 @@ def _too_long(respelt: Spellings, rows: int, listed: bool) -> list[str]:
         f"{rows:,} rows match differently here, as their {len(respelt):,} values are spelled "
         "differently on the two sides: see pairs()"
     ]
+
+
+Columns = dict[str, bool]  # by name: is it text?
+
+_DISTINCT = 100_000  # texts to detect null words from
+
+
+def plan_sampled_join(join: Join, left: Columns, right: Columns) -> JoinPlan:
+    """The plan of a join found on samples, for the whole tables with these columns."""
+    plan = plan_join(join)
+    source, target = (join.left, left), (join.right, right)
+    if plan.source_side == "right":
+        source, target = target, source
+    parts = tuple(part if part.typed else _general(part, source, target) for part in plan.parts)
+    # Spark ignores the case of column names.
+    names = result_names(list(left), list(right), join.options.suffix, str.lower)
+    return replace(
+        plan, parts=parts, left=tuple(left), right=tuple(right), names=tuple(names), comments=()
+    )
+
+
+def _general(
+    part: PlanPart, source: tuple[pa.Table, Columns], target: tuple[pa.Table, Columns]
+) -> PlanPart:
+    ways = tuple(_compared(way, *source) for way in part.ways)
+    return replace(part, key=_compared(part.key, *target), ways=ways)
+
+
+def _compared(side: ComparedSide, sample: pa.Table, columns: Columns) -> ComparedSide:
+    cast = frozenset(name for name in side.program.columns if not columns[name])
+    return ComparedSide(
+        side.program, cast, frozenset(), {}, nulls=null_words(apply_program(side.program, sample))
+    )
+
+
+def null_words(texts: pa.Array) -> tuple[str, ...]:
+    """The words that count as null among these texts, in the case in which they occur."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from lakejoin.values.canonical_values import canonicalise
+
+    spellings = {word: {word, word.upper(), word.title()} for word in (*LETTER_NULLS, *SIGN_NULLS)}
+    every = pa.array(sorted(set().union(*spellings.values())), pa.large_string())
+    distinct = texts.drop_null().unique().slice(0, _DISTINCT).cast(pa.large_string())
+    column = pa.concat_arrays([distinct, every]).unique()
+    null = canonicalise(column, np.ones(len(column), np.int64), ValueRules()).null
+    nulls = set(column.filter(pa.array(null)).to_pylist())
+    seen = set(distinct.filter(pc.is_in(distinct, value_set=every)).to_pylist())
+    sure = [w for w, written in spellings.items() if (written & seen or written) <= nulls]
+    return ("", *SURE_NULLS, *sure)

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.codegen.casing import has_agreed_case
+from lakejoin.codegen.arrow_programs import apply_program, has_agreed_case
+from lakejoin.codegen.join_plan import Spellings, TextForm
 from lakejoin.codegen.programs import Program
-from lakejoin.joins.row_keys import NO_KEY
 from lakejoin.joins.join_key import LISTED_KINDS, NO_RULE, JoinKey
-from lakejoin.codegen.join_plan import TextForm, Spellings
+from lakejoin.joins.row_keys import NO_KEY
 
 if TYPE_CHECKING:
     import pyarrow as pa

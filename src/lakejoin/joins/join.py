@@ -1,4 +1,4 @@
-"""The join of two tables: how its rows match, why, and the rows of the result."""
+"""The join of two tables: its steps, why to trust it, and the rows of the result."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import NoJoin, import_optional
+from lakejoin.joins.join_key import NO_RULE, JoinKey, RejectedJoin
 from lakejoin.joins.joined_table import JoinedTable
-from lakejoin.joins.row_keys import Keys, one_to_one_keys
 from lakejoin.joins.options import JoinOptions
-from lakejoin.joins.steps import Step, steps_of
-from lakejoin.joins.task import RejectedJoin
-from lakejoin.joins.join_key import JoinKey
+from lakejoin.joins.row_keys import Keys, Pairing, one_to_one_keys
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.aggregation import AggregatedTable
     from lakejoin.codegen.programs import Program
+    from lakejoin.joins.aggregation import AggregatedTable
     from lakejoin.joins.pairs import Example
+
 
 NAMES = ("the left table", "the right table")
 
@@ -187,29 +186,29 @@ class Join:
 
         `dialect` is `duckdb`, or `standard` for SQL that nearly every system runs.
         """
-        from lakejoin.joins.code_plan import plan_join
         from lakejoin.codegen.join_sql import write_sql
+        from lakejoin.joins.code_plan import plan_join
 
         return write_sql(plan_join(self), (left, self.left), (right, self.right), dialect)
 
     def to_pandas_code(self) -> str:
         """The join as a Python function of two pandas DataFrames."""
-        from lakejoin.codegen.pandas import write_pandas
+        from lakejoin.codegen.frame_code import write_pandas
         from lakejoin.joins.code_plan import plan_join
 
         return write_pandas(plan_join(self))
 
     def to_polars_code(self) -> str:
         """The join as a Python function of two polars DataFrames."""
+        from lakejoin.codegen.frame_code import write_polars
         from lakejoin.joins.code_plan import plan_join
-        from lakejoin.codegen.polars import write_polars
 
         return write_polars(plan_join(self))
 
     def to_pyspark_code(self) -> str:
         """The join as a Python function of two Spark DataFrames, using only Spark functions."""
-        from lakejoin.joins.code_plan import plan_join
         from lakejoin.codegen.frame_code import write_pyspark
+        from lakejoin.joins.code_plan import plan_join
 
         return write_pyspark(plan_join(self))
 
@@ -266,3 +265,49 @@ class Join:
     def joined(self) -> JoinedTable:
         """The joined rows before aggregation."""
         return self._joined
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a join: how rows match, and the rows that it adds to earlier steps."""
+
+    kind: str  # equal, transform, agreeing, fuzzy, meaning or nearest
+    words: str  # what matches what, the left side first
+    left_rows: int
+    right_rows: int
+    sure: float  # 0..1
+    why: str
+    program: Program | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The step as JSON values."""
+        return {
+            "kind": self.kind,
+            "words": self.words,
+            "program": str(self.program) if self.program else None,
+            "left_rows": self.left_rows,
+            "right_rows": self.right_rows,
+            "sure": self.sure,
+            "why": self.why,
+        }
+
+
+def steps_of(found: JoinKey, keys: Keys) -> tuple[Step, ...]:
+    """The steps of a join whose rows finally match by these keys."""
+    pairing = Pairing(keys)
+    partners = pairing.partners_of_left, pairing.partners_of_right
+    codes = keys.left, keys.right
+    if found.source_side == "right":
+        partners, codes = partners[::-1], codes[::-1]
+    rule_of = np.where(partners[0] > 0, found.way_of, NO_RULE)
+    first = np.full(keys.count + 1, len(found.ways), np.int64)
+    joined = rule_of >= 0
+    np.minimum.at(first, codes[0][joined], rule_of[joined])
+    rule_of_target = np.where(partners[1] > 0, first[codes[1]], NO_RULE)
+    steps = []
+    for index, rule in enumerate(found.ways):
+        rows = np.count_nonzero(rule_of == index), np.count_nonzero(rule_of_target == index)
+        left, right = map(int, rows if found.source_side == "left" else rows[::-1])
+        program = rule.program if rule.kind == "transform" else None
+        steps.append(Step(rule.kind, rule.words, left, right, rule.sure, rule.why, program))
+    return tuple(steps)

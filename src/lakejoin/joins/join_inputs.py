@@ -1,12 +1,22 @@
-"""Resolve the pairs of columns that a user wrote, such as `left=right`."""
+"""Resolve what a caller passes to a join: tables, their names, and pairs of columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
+from lakejoin.model import Loss, ValueRules
 from lakejoin.values.column_names import find_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.segment import Segment
 
 
 def parse_column_pair(
@@ -65,7 +75,9 @@ def _distinct(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(pairs))
 
 
-def parse_column_pairs(on: Any, left: Sequence[str], right: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def parse_column_pairs(
+    on: Any, left: Sequence[str], right: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
     """Resolve `on` of the Python API: a text, a mapping, or a list of texts and pairs.
 
     >>> parse_column_pairs("code=iso", ["code"], ["iso"]), parse_column_pairs({"code": 0}, ["code"], ["iso"])
@@ -96,3 +108,131 @@ def _resolve_pair(item: Any, left: Sequence[str], right: Sequence[str]) -> tuple
     left_index = find_column(left, pair[0], tables[0])
     right_index = find_column(right, pair[1], tables[1])
     return left[left_index], right[right_index]
+
+
+def read_input(thing: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
+    """The rows of a path (`book.xlsx#sheet` for a part of a file), a `Table` or a data frame, and
+    what was lost in reading.
+
+    Columns that share a name get unique names.
+
+    >>> read_input({"town": ["Bern"], "people": [134]})[0].column_names
+    ['town', 'people']
+    """
+    from lakejoin.formats.table_stream import Table
+    from lakejoin.sources.frames import to_table
+    from lakejoin.values.column_names import unique_names
+
+    if isinstance(thing, str | os.PathLike):
+        thing = _read(os.fspath(thing))
+    if isinstance(thing, list) and thing and isinstance(thing[0], Table):
+        names = ", ".join(table.name for table in thing[:3])
+        raise InputError(f"got {len(thing)} tables ({names}, …): pass one of them")
+    losses = thing.losses if isinstance(thing, Table) else ()
+    rows = to_table(thing.rows if isinstance(thing, Table) else thing)
+    if len(set(rows.column_names)) < rows.num_columns:
+        rows = rows.rename_columns(list(unique_names(rows.column_names)[0]))
+    return rows, losses
+
+
+def plain_columns(table: pa.Table) -> pa.Table:
+    """Decode dictionary columns and convert string views, which Arrow only partly supports.
+
+    >>> import pyarrow as pa
+    >>> plain_columns(pa.table({"town": pa.array(["Bern"]).dictionary_encode()})).schema.types
+    [DataType(string)]
+    """
+    for index, (field, column) in enumerate(zip(table.schema, table.columns, strict=True)):
+        plain = _plain(column)
+        if plain is not column:
+            table = table.set_column(index, field.name, plain)
+    return table
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if not pa.types.is_dictionary(kind):
+        return column
+    if pa.types.is_string_view(kind.value_type):  # Arrow cannot take rows of these
+        kind = pa.dictionary(kind.index_type, pa.large_string())
+    chunks = [chunk.dictionary.cast(kind.value_type).take(chunk.indices) for chunk in column.chunks]
+    return pa.chunked_array(chunks, kind.value_type)
+
+
+def input_name(thing: Any, default: str) -> str:
+    """The name of a table: its file or its own name."""
+    if isinstance(thing, str | os.PathLike):
+        return os.fspath(thing)
+    name = getattr(thing, "name", None)
+    return name if isinstance(name, str) and name else default
+
+
+def table_subject(name: str) -> str:
+    """What a table is about, from its name without folders and extensions.
+
+    >>> table_subject("data/films.csv.gz"), table_subject("shop.xlsx#orders")
+    ('films', 'orders')
+    """
+    return name.rpartition("#")[2].rpartition("/")[2].partition(".")[0]
+
+
+def _read(name: str) -> Any:
+    from lakejoin.formats.file_reader import open_table, split_part, wrap_reader_errors
+    from lakejoin.formats.table_stream import Table
+
+    if not split_part(name)[0]:
+        raise InputError(f"there is no file {name}")
+    with wrap_reader_errors(name):
+        return Table.of(open_table(name))
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of the tables. If it is in an index, `stored` says where its codes are, `index` is the
+    location of the index and `rules` are its value rules. `losses` were lost in reading."""
+
+    name: str
+    load: Callable[[], pa.Table]
+    stored: tuple[Segment, TableEntry] | None = None
+    index: str = ""
+    rules: ValueRules | None = None
+    losses: tuple[Loss, ...] = ()
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """Its rows, read once."""
+        return plain_columns(self.load())
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return self.stored[1].rows if self.stored else self.rows.num_rows
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        if self.stored is None:
+            return tuple(self.rows.column_names)
+        segment, entry = self.stored
+        return tuple(column.name for column in segment.catalog.columns_of(entry))
+
+
+def side_from_rows(name: str, rows: pa.Table, losses: tuple[Loss, ...] = ()) -> Side:
+    """A side with rows that are already read."""
+    return Side(name, lambda: rows, losses=losses)
+
+
+def common_value_rules(sides: Sequence[Side]) -> ValueRules:
+    """The value rules of the index that the tables are in, else the defaults."""
+    indexed = {side.rules: side.index for side in sides if side.rules is not None}
+    if len(indexed) > 1:
+        first, second, *_ = indexed.values()
+        raise InputError(
+            f"indexes {first} and {second} were built with different --values: rebuild one of "
+            "them, or pass its tables as files or data frames"
+        )
+    return next(iter(indexed), ValueRules())

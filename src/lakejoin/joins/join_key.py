@@ -1,23 +1,23 @@
-"""The key of a join, and the rules by which source rows get it.
-
-One table, the target, has the key: its columns, or a text that a program makes of them. Rows of
-the other, the source, get a key by one of several rules, tried in order: a column is equal, a
-program rewrites it, or a list maps values to keys. So rows join by one code each, whatever the
-rule.
-"""
+"""The key of a join with the rules by which rows get it, and the task of finding it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.joins.options import JoinOptions, Progress
 from lakejoin.joins.row_keys import NO_KEY, Keys
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakejoin.codegen.programs import Program
+    from lakejoin.joins.agreements import Agreement
+
 
 Array = np.ndarray[Any, Any]
 
@@ -174,3 +174,47 @@ class JoinKey:
     def told_by(self, told: KeyRefinement) -> JoinKey:
         """Separate rows that share a key."""
         return replace(self, told=told)
+
+
+ColumnPairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedJoin:
+    """A candidate join that was rejected."""
+
+    words: str
+    left_rows: int
+    right_rows: int
+    why: str  # it was rejected
+
+
+@dataclass(frozen=True, eq=False)
+class JoinTask:
+    """Two tables to join, the options, and what was tried."""
+
+    left: pa.Table
+    right: pa.Table
+    options: JoinOptions
+    tell: Progress
+    names: tuple[str, str] = ("", "")  # of the tables, if known
+    attempts: list[RejectedJoin] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    agreed: dict[Any, list[Agreement]] = field(default_factory=dict)  # see `agreeing`
+
+    def table(self, side: str) -> pa.Table:
+        """The left or the right table."""
+        return self.left if side == "left" else self.right
+
+    def text(self, side: str, columns: Sequence[str], program: Program | None) -> pa.Array:
+        """The texts to compare: a column, or the result of a program."""
+        from lakejoin.codegen.arrow_programs import apply_program
+        from lakejoin.codegen.programs import identity
+
+        return apply_program(program or identity(columns[0]), self.table(side))
+
+
+def side_words(source_side: str, source: str, target: str, sign: str) -> str:
+    """Source and target as text, the left side first."""
+    first, second = (source, target) if source_side == "left" else (target, source)
+    return f"{first} {sign} {second}"

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.row_keys import Keys
-from lakejoin.joins.pairing import NO_ROW, Pairing
+from lakejoin.joins.row_keys import NO_ROW, Keys, Pairing
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import InputError, MissingDependency
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Program
-from lakejoin.joins.pairing import Pairing
+from lakejoin.errors import InputError, MissingDependency
+from lakejoin.joins.row_keys import Pairing
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.join import Join
+    from lakejoin.joins.join import Join, Step
     from lakejoin.joins.pairs import Example
-    from lakejoin.joins.steps import Step
     from lakejoin.model import Loss
 
 _VALUE = 40

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.canonical_numbers import DATE, OPEN_DATE, TEXT, is_digit
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.canonical_dates import rewrite_date
-from lakejoin.kernels.hashes import same_bytes, word_at
 from lakejoin.kernels.canonical_numbers import (
     BOOLEAN,
     EMPTY,
@@ -24,6 +22,8 @@ from lakejoin.kernels.canonical_numbers import (
     is_digit,
     rewrite_number,
 )
+from lakejoin.kernels.hashes import same_bytes, word_at
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 

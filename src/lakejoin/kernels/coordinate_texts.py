@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.coordinate_scanner import (
     COMMA,
     DOT,
@@ -22,12 +21,13 @@ from lakejoin.kernels.coordinate_scanner import (
     SOUTH,
     WEST,
     ZERO,
-    skip_blanks,
-    read_degrees,
     is_ascii_digit,
+    read_degrees,
     read_number,
     read_sign,
+    skip_blanks,
 )
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -115,7 +115,9 @@ def _read_with_commas(data: Array, p: int, stop: int, sign_factor: float) -> tup
 @njit
 def _axis(direction: int) -> int:
     """Return the axis of a direction."""
-    return _LATITUDE if direction in (NORTH, SOUTH) else _LONGITUDE if direction != NO_DIRECTION else 0
+    return (
+        _LATITUDE if direction in (NORTH, SOUTH) else _LONGITUDE if direction != NO_DIRECTION else 0
+    )
 
 
 @njit

@@ -32,7 +32,9 @@ def _from(codes: Array, at: int, least: np.int64) -> int:
 
 
 @kernel
-def intersect_groups(codes: Array, groups: Array, group_start: Array, mine: Array, theirs: Array) -> int:
+def intersect_groups(
+    codes: Array, groups: Array, group_start: Array, mine: Array, theirs: Array
+) -> int:
     """Find the codes of a query, ascending, in a column's groups; return how many there are.
 
     `mine` receives their positions among the codes, `theirs` their positions in the column's set.

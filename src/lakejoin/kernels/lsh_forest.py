@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.hashes import finish, mix
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 

@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
-from lakejoin.kernels.minhash import estimate_shared, score_counts, score_equal_count
 from lakejoin.kernels.lsh_forest import key_of
-from lakejoin.kernels.mapped_arrays import pack_addresses, flags_at, longs_at, prefetch, words_at
+from lakejoin.kernels.mapped_arrays import flags_at, longs_at, pack_addresses, prefetch, words_at
+from lakejoin.kernels.minhash import estimate_shared, score_counts, score_equal_count
 
 Array = np.ndarray[Any, Any]
 

@@ -155,7 +155,9 @@ def index_slots(counts_a: Array, counts_b: Array, indices: Array) -> None:
 
 
 @kernel
-def collect_slot_rows(rows: Array, slots: Array, indices: Array, kept: Array, groups: Array) -> None:
+def collect_slot_rows(
+    rows: Array, slots: Array, indices: Array, kept: Array, groups: Array
+) -> None:
     """Write the rows whose slot has an index, and that index; there is just enough room."""
     n = 0
     for i in range(len(rows)):

@@ -1,4 +1,4 @@
-"""Hash texts ignoring case and blanks, and look the hashes up in a table."""
+"""Pools of texts by id, and hash tables of distinct texts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lakejoin.kernels.hashes import finish, hash_text, mix, same_bytes
 from lakejoin.kernels.jit import kernel
-from lakejoin.kernels.hashes import finish, mix
 
 Array = np.ndarray[Any, Any]
 
@@ -123,3 +123,179 @@ def look_up_hashes(slots: Array, distinct: Array, hashes: Array) -> Array:
                 break
             at = (at + np.uint64(1)) & mask
     return indices
+
+
+# The table is a set of flat arrays that the caller owns and grows: `slots` (open addressing, 32
+# bits of hash beside the index + 1), `hashes` (one per text, to grow the slots without reading
+# text), and the texts themselves as Arrow offsets and bytes. A kernel that runs out of room returns
+# early; the caller grows what is short and calls again.
+
+_SEED = np.uint64(0x2545F4914F6CDD1D)
+_LOW = np.uint64(0xFFFFFFFF)
+_HIGH = np.uint64(0xFFFFFFFF00000000)
+_ONE = np.uint64(1)
+_NONE = np.uint64(0)
+NULL_CELL = np.uint32(0xFFFFFFFF)
+_BLOCK = 256
+
+
+@kernel
+def index_texts(
+    offsets: Array,
+    data: Array,
+    validity: Array,
+    validity_offset: int,
+    begin: int,
+    slots: Array,
+    hashes: Array,
+    text_offsets: Array,
+    texts: Array,
+    count: int,
+    numbers: Array,
+) -> tuple[int, int]:
+    """Number the texts from row `begin` on; return (rows done, distinct texts) when it must stop.
+
+    `validity` is Arrow's bitmap, or empty if no cell is null. A null gets `NULL_CELL`.
+    """
+    rows = numbers.shape[0]
+    mask = np.uint64(slots.shape[0] - 1)
+    most = min(hashes.shape[0], slots.shape[0] // 2)
+    room = texts.shape[0]
+    nullable = validity.shape[0] > 0
+    block = np.empty(_BLOCK + 1, np.uint64)
+    row = begin
+    while row < rows:
+        stop_row = min(row + _BLOCK, rows)
+        for i in range(row, stop_row):
+            block[i - row] = hash_text(data, offsets[i], offsets[i + 1], _SEED)
+        # Touching a block's slots in a tight loop overlaps their cache misses, the main cost of a
+        # large table; the sum is stored only so that the compiler does not remove the loop.
+        touched = np.uint64(0)
+        for i in range(stop_row - row):
+            touched ^= slots[block[i] & mask]
+        block[_BLOCK] = touched
+        first = row
+        while row < stop_row:
+            if nullable:
+                bit = validity_offset + row
+                if (validity[bit >> 3] >> np.uint8(bit & 7)) & 1 == 0:
+                    numbers[row] = NULL_CELL
+                    row += 1
+                    continue
+            p = offsets[row]
+            length = offsets[row + 1] - p
+            h = block[row - first]
+            tag = h & _HIGH
+            at = h & mask
+            while True:
+                slot = slots[at]
+                if slot == _NONE:
+                    start = text_offsets[count]
+                    if count >= most or start + length > room:
+                        return row, count
+                    for j in range(length):
+                        texts[start + j] = data[p + j]
+                    text_offsets[count + 1] = start + length
+                    hashes[count] = h
+                    slots[at] = tag | np.uint64(count + 1)
+                    numbers[row] = count
+                    count += 1
+                    break
+                if slot & _HIGH == tag:
+                    known = np.int64(slot & _LOW) - 1
+                    start = text_offsets[known]
+                    if text_offsets[known + 1] - start == length and same_bytes(
+                        data, p, texts, start, length
+                    ):
+                        numbers[row] = known
+                        break
+                at = (at + _ONE) & mask
+            row += 1
+    return row, count
+
+
+@kernel
+def fill_slots(hashes: Array, count: int, slots: Array) -> None:
+    """Enter `count` distinct texts into empty, larger slots."""
+    mask = np.uint64(slots.shape[0] - 1)
+    for i in range(count):
+        h = hashes[i]
+        at = h & mask
+        while slots[at] != _NONE:
+            at = (at + _ONE) & mask
+        slots[at] = (h & _HIGH) | np.uint64(i + 1)
+
+
+# | array | meaning |
+# | --- | --- |
+# | `length` | one byte per text; 255 means "look it up in `long_length`" |
+# | `block` | where every 16th text begins |
+# | `long_id`, `long_length` | the texts of 255 bytes and more, ascending |
+#
+# A text begins where its block begins plus the lengths before it in the block.
+
+BLOCK_TEXTS = 16
+LONG_TEXT = 255
+
+
+@njit(inline="always")
+def text_length(length: Array, long_id: Array, long_length: Array, i: int) -> np.int64:
+    """Return the length in bytes of text `i`."""
+    n = np.int64(length[i])
+    if n == LONG_TEXT:
+        low, high = 0, long_id.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if long_id[middle] < i:
+                low = middle + 1
+            else:
+                high = middle
+        n = np.int64(long_length[low])
+    return n
+
+
+@kernel
+def find_text_spans(
+    length: Array, block: Array, long_id: Array, long_length: Array, ids: Array, out: Array
+) -> None:
+    """Write the (begin, end) of the text of each id to the rows of `out`."""
+    for k in range(ids.shape[0]):
+        i = np.int64(ids[k])
+        first = i - i % BLOCK_TEXTS
+        begin = block[i // BLOCK_TEXTS]
+        for j in range(first, i):
+            begin += text_length(length, long_id, long_length, j)
+        out[k, 0] = begin
+        out[k, 1] = begin + text_length(length, long_id, long_length, i)
+
+
+@kernel
+def copy_texts(data: Array, span: Array, offsets: Array, out: Array) -> None:
+    """Copy the spans one after another; `offsets` (texts + 1) says where each goes."""
+    for k in range(span.shape[0]):
+        at = offsets[k]
+        for p in range(span[k, 0], span[k, 1]):
+            out[at] = data[p]
+            at += 1
+
+
+@kernel
+def copy_strings(offsets: Array, data: Array, ids: Array, new_offsets: Array, out: Array) -> None:
+    """Copy the strings `ids` of an (offsets, data) pair; `new_offsets` says where each goes."""
+    for k in range(ids.shape[0]):
+        at = new_offsets[k]
+        for p in range(offsets[ids[k]], offsets[ids[k] + np.uint32(1)]):
+            out[at] = data[p]
+            at += 1
+
+
+@kernel
+def compare_spans(
+    left: Array, left_span: Array, right_offsets: Array, right: Array, rows: Array, out: Array
+) -> None:
+    """Compare span k of `left` with string `rows[k]` of `right`, byte by byte."""
+    for k in range(left_span.shape[0]):
+        a = left_span[k, 0]
+        b = right_offsets[rows[k]]
+        n = left_span[k, 1] - a
+        out[k] = right_offsets[rows[k] + 1] - b == n and same_bytes(left, a, right, b, n)

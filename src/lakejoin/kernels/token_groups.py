@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.hashes import bucket_of, finish, mix, same_bytes
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +51,9 @@ class TokenGroups:
     list_columns: Array
 
 
-def group_pairs(make_hashes: Callable[[], Array], column_start: Array, indexed: Array) -> TokenGroups:
+def group_pairs(
+    make_hashes: Callable[[], Array], column_start: Array, indexed: Array
+) -> TokenGroups:
     """Group pairs by hash into tokens, and tokens by posting list into groups.
 
     The hashes are made here and freed as soon as they are partitioned. Two different texts with one

@@ -1,14 +1,14 @@
 """Walk local folders, and flush files to disk."""
-# ruff: noqa: PTH115, PTH116
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from lakejoin.locations.entries import Enter, Entry, Problem
+# ruff: noqa: PTH115, PTH116
+
 
 _Identity = tuple[int, int]
 
@@ -109,3 +109,25 @@ def sync_folder(folder: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+Enter = Callable[[str], bool]
+"""Whether to walk the folder with this relative path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file found by `Place.walk`: its relative path, and the size and time that show changes."""
+
+    relative: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that could not be listed: its relative path, and why."""
+
+    relative: str
+    reason: str
+    detail: str = ""

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import unquote_to_bytes
 
 from lakejoin.errors import InputError
-from lakejoin.locations.entries import Enter, Entry, Problem
-from lakejoin.locations.local_files import sync, sync_folder, walk_local
-from lakejoin.locations.remote_files import RemotePath
-from lakejoin.locations.uri import SCHEME, join_uri, normalise_uri, split_query
+from lakejoin.locations.local_files import Enter, Entry, Problem, sync, sync_folder, walk_local
+from lakejoin.locations.remote_files import SCHEME, RemotePath, join_uri, normalise_uri, split_query
 
 if TYPE_CHECKING:
     import numpy as np

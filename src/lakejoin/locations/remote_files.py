@@ -1,4 +1,5 @@
-"""Remote file systems: Arrow's own, or fsspec's for schemes that Arrow does not know."""
+"""Remote file systems by URI: Arrow's own, or fsspec's for schemes that Arrow does not know; in
+URIs, nothing is percent-encoded."""
 
 from __future__ import annotations
 
@@ -12,8 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from lakejoin.errors import InputError, MissingDependency
-from lakejoin.locations.entries import Entry, Problem
-from lakejoin.locations.uri import Address, split_query
+from lakejoin.locations.local_files import Entry, Problem
 
 _CHAINED = re.compile(r"::[A-Za-z][A-Za-z0-9+.-]*://")  # as in zip://a.csv::s3://bucket/b.zip
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -91,7 +91,9 @@ class RemotePath:
         spec.invalidate_cache()
         for path, info in sorted(spec.find(self.path, detail=True).items()):
             relative, known = self._below(path), info
-            if info.get("size") is None or not change_stamp(info):  # a listing may say less than a lookup
+            if info.get("size") is None or not change_stamp(
+                info
+            ):  # a listing may say less than a lookup
                 try:
                     known = {**info, **spec.info(path)}
                 except OSError as problem:
@@ -158,3 +160,82 @@ def _opened_by_fsspec(uri: str) -> RemoteFileSystem:
     except (ValueError, ImportError) as problem:
         raise InputError(f"cannot open {uri}: {problem}") from None
     return RemoteFileSystem(PyFileSystem(FSSpecHandler(filesystem)), path, filesystem)
+
+
+SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
+_EMPTY = "?="
+_PAIR = r"[A-Za-z_][\w.-]*=[^&?/]*"
+_QUERY = re.compile(rf"\?(?:{_PAIR}(?:&{_PAIR})*|=)\Z")
+_URL_SCHEMES = ("http", "https")
+
+
+def split_query(uri: str) -> tuple[str, str]:
+    """Split a URI into the part before its query, and the query with its question mark.
+
+    >>> split_query("s3://bucket/lake?region=eu-west-1")
+    ('s3://bucket/lake', '?region=eu-west-1')
+    >>> split_query("s3://bucket/why?.csv")
+    ('s3://bucket/why?.csv', '')
+    """
+    match = _QUERY.search(uri)
+    return (uri[: match.start()], match.group()) if match else (uri, "")
+
+
+def join_uri(uri: str, name: str) -> str:
+    """The URI of `name` below `uri`.
+
+    >>> join_uri("s3://bucket/lake?region=eu-west-1", "100%25 #1.csv")
+    's3://bucket/lake/100%25 #1.csv?region=eu-west-1'
+    >>> split_query(join_uri("s3://bucket", "odd?a=b"))
+    ('s3://bucket/odd?a=b', '?=')
+    """
+    head, query = split_query(uri)
+    whole = f"{head}{name}" if head.endswith("://") else f"{head.rstrip('/')}/{name}"
+    if not query and split_query(whole)[1]:
+        query = _EMPTY
+    return whole + query
+
+
+def normalise_uri(uri: str) -> str:
+    """Normalise a URI: no slash at the end, and none before a memory path.
+
+    >>> normalise_uri("memory:///lake/"), normalise_uri("s3://bucket/lake/?region=eu-west-1")
+    ('memory://lake', 's3://bucket/lake?region=eu-west-1')
+    """
+    head, query = split_query(uri)
+    scheme, _, rest = head.partition("://")
+    rest = rest.rstrip("/")
+    return f"{scheme}://{rest.lstrip('/') if scheme == 'memory' else rest}{query}"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`root` is the URI of a file system, `rest` the path below it.
+
+    >>> Address.of("s3://bucket/a b#c?.csv?region=eu-west-1")
+    Address(root='s3://bucket/?region=eu-west-1', rest='a b#c?.csv')
+    """
+
+    root: str
+    rest: str
+
+    @staticmethod
+    def of(uri: str) -> Address:
+        """Split after the authority; the query of a web address stays with its path."""
+        head, query = split_query(uri)
+        scheme, _, below = head.partition("://")
+        authority, _, rest = below.partition("/")
+        query = "" if query == _EMPTY else query
+        if scheme in _URL_SCHEMES:
+            return Address(f"{scheme}://{authority}/", rest + query)
+        return Address(f"{scheme}://{authority}/{query}", rest)
+
+    def below(self, base: str) -> str:
+        """The path of the file, if the root's own path is `base`.
+
+        >>> Address("s3://bucket/", "a/b").below("bucket"), Address("hdfs://h/", "a").below("/")
+        ('bucket/a/b', '/a')
+        """
+        if not self.rest or not base:
+            return self.rest or base
+        return f"{base.rstrip('/')}/{self.rest}"

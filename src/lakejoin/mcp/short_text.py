@@ -31,7 +31,10 @@ def fitted(
     >>> len(text) < ANSWER_LENGTH, text[-20:]
     (True, '… 7 more tables\\ndone')
     """
-    head, tail = [clip(line, LINE_LENGTH) for line in head], [clip(line, LINE_LENGTH) for line in tail]
+    head, tail = (
+        [clip(line, LINE_LENGTH) for line in head],
+        [clip(line, LINE_LENGTH) for line in tail],
+    )
     room = ANSWER_LENGTH - sum(len(line) + 1 for line in (*head, *tail)) - len(more) - 20
     shown: list[str] = []
     for item in items:
@@ -53,7 +56,11 @@ def fitted_in_brief(
     >>> len(text) < ANSWER_LENGTH, text[-7:]
     (True, '\\nb\\ndone')
     """
-    room = ANSWER_LENGTH - sum(min(len(line), LINE_LENGTH) + 1 for line in (*head, *tail)) - _LEAST_ROOM
+    room = (
+        ANSWER_LENGTH
+        - sum(min(len(line), LINE_LENGTH) + 1 for line in (*head, *tail))
+        - _LEAST_ROOM
+    )
     in_full = 0
     while in_full < len(full):
         items = [*full[: in_full + 1], *brief[in_full + 1 :]]

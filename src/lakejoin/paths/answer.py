@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 from lakejoin.paths.path_hops import Hop
-from lakejoin.paths.surviving import Survivors
+from lakejoin.paths.path_routes import Survivors
 from lakejoin.search.answer_display import format_percent
 
 if TYPE_CHECKING:

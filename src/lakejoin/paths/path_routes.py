@@ -1,18 +1,25 @@
-"""Find the chains of joins between two tables, searching from both ends until they meet.
-
-A chain of up to four joins consists of two halves of up to two. The halves that most rows survive
-are kept for both ends and joined where they reach the same table. No table is visited twice, and
-none is left by the column through which it was entered, which would only be a detour.
-"""
+"""Find the chains of joins between two tables, and count the rows that survive each."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lakejoin.paths.path_hops import Hop, Hops
 from lakejoin.paths.path_tables import SegmentRef, is_external
+from lakejoin.store.dictionary import NOT_FOUND
+from lakejoin.store.rows import NULL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakejoin.paths.path_tables import PathTables
+
 
 Route = tuple[Hop, ...]
 
@@ -22,7 +29,9 @@ _NEXT = 60  # joins of each table after them
 _ROUTES = 400  # routes that are examined
 
 
-def find_routes(hops: Hops, begin: SegmentRef, end: SegmentRef, joins: int = MOST_JOINS) -> list[Route]:
+def find_routes(
+    hops: Hops, begin: SegmentRef, end: SegmentRef, joins: int = MOST_JOINS
+) -> list[Route]:
     """Chains of at most `joins` joins, those that most rows survive by estimate first."""
     # An end outside the lake is only found by its own searches: the longer half starts there.
     from_end = is_external(end)
@@ -84,3 +93,48 @@ def _is_plain(route: Route, begin: SegmentRef) -> bool:
     return len({*tables}) == len(tables) and all(
         entered.other != left.column for entered, left in pairwise(route)
     )
+
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """Of the `total` rows of the first table, `rows` reach the last; the join has `joined` rows."""
+
+    rows: int
+    total: int
+    joined: int
+
+    @property
+    def share(self) -> float:
+        """The share of the first table's rows that survive."""
+        return self.rows / max(1, self.total)
+
+
+def count_survivors(tables: PathTables, route: Sequence[Hop]) -> Survivors:
+    """Count the rows that survive a chain of joins."""
+    leads_to = np.ones(tables.rows(route[-1].other_table))
+    for hop in reversed(route):
+        leads_to = _before(tables, hop, leads_to)
+    return Survivors(int(np.count_nonzero(leads_to)), len(leads_to), round(float(leads_to.sum())))
+
+
+def _before(tables: PathTables, hop: Hop, leads_to: Array) -> Array:
+    """How many joined rows each row leads to, given the same for the rows of the next table."""
+    left = tables.cells(hop.table, hop.column)
+    right = tables.cells(hop.other_table, hop.other)
+    codes = right.codes
+    alive = (codes != NULL) & (leads_to > 0)
+    values, positions = np.unique(codes[alive], return_inverse=True)
+    sums = np.bincount(positions, leads_to[alive], len(values))
+    if left.segment != right.segment:
+        values = left.find(right.texts(values))
+        known = np.flatnonzero(values != NOT_FOUND)
+        order = known[np.argsort(values[known])]
+        values, sums = values[order], sums[order]
+    codes = left.codes
+    if not len(values):
+        return np.zeros(len(codes))
+    at = np.minimum(np.searchsorted(values, codes), len(values) - 1)
+    return np.where((values[at] == codes) & (codes != NULL), sums[at], 0.0)

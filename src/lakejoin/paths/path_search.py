@@ -1,28 +1,24 @@
-"""Find the paths of joins from one table to another that most rows survive.
-
-Candidate chains come by estimate. In that order, chains with a coincidental join are skipped, and
-the surviving rows of the first `COUNTED` others are counted exactly. These are ranked by the share
-of the first table's rows that survive, in whole percents, then by fewer joins. Of several chains
-through the same tables only the best is reported.
-"""
+"""Find the paths of joins from one table to another that most rows survive."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from lakejoin.paths.answer import PathJoin, Path, Paths
-from lakejoin.paths.believing import JoinBeliefs
-from lakejoin.paths.path_hops import Hop, SearchedHops, open_hops
-from lakejoin.paths.path_routes import MOST_JOINS, Route, find_routes
-from lakejoin.paths.surviving import Survivors, count_survivors
-from lakejoin.paths.path_tables import SegmentRef, PathTables, is_external
 from lakejoin.errors import InputError
+from lakejoin.paths.answer import Path, PathJoin, Paths
+from lakejoin.paths.path_hops import Hop, SearchedHops, open_hops
+from lakejoin.paths.path_routes import MOST_JOINS, Route, Survivors, count_survivors, find_routes
+from lakejoin.paths.path_tables import PathTables, SegmentRef, is_external
+from lakejoin.ranking.join_candidates import ColumnCandidates
+from lakejoin.search.lake_background import get_lake_names
 
 if TYPE_CHECKING:
-    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import QueryTable
     from lakejoin.search.searcher import Searcher
+
 
 DEFAULT_K = 5
 COUNTED = 20  # paths whose rows are counted
@@ -116,7 +112,11 @@ def _join(tables: PathTables, hop: Hop) -> PathJoin:
 
 
 def _nearest(
-    tables: PathTables, joins: int, likely: Sequence[Route], beliefs: JoinBeliefs, first: Sequence[Hop]
+    tables: PathTables,
+    joins: int,
+    likely: Sequence[Route],
+    beliefs: JoinBeliefs,
+    first: Sequence[Hop],
 ) -> str:
     """A sentence on what comes closest to a path."""
     begin, end = (tables.table(end).name for end in tables.ends)
@@ -136,3 +136,49 @@ def _nearest(
         others = "" if len(names) < 3 else " and others"
         return f"{none}; {begin} joins with {', '.join(names)}{others}"
     return f"{none}; no table joins with {begin}"
+
+
+_COPY = "they are copies of each other"
+
+
+@dataclass(eq=False)
+class JoinBeliefs:
+    """Reasons why joins look coincidental; each pair of columns is judged once."""
+
+    searcher: Searcher
+    tables: PathTables
+    _known: dict[tuple[SegmentRef, SegmentRef], str] = field(default_factory=dict)
+    _ways: dict[SegmentRef, ColumnCandidates] = field(default_factory=dict)
+
+    def against(self, hop: Hop) -> str:
+        """Why a join looks coincidental; empty if it is believed, as references are."""
+        if hop.refers:
+            return ""
+        one, other = sorted((hop.column, hop.other))
+        if (one, other) not in self._known:
+            self._known[one, other] = self._against(self._from_query(hop))
+        return self._known[one, other]
+
+    def _from_query(self, hop: Hop) -> Hop:
+        """The hop seen from the column that is searched with: one outside the lake, else the
+        smaller one."""
+        if is_external(hop.table) or is_external(hop.other_table):
+            return hop if is_external(hop.table) else hop.turned()
+        return hop.turned() if hop.size > hop.other_size else hop
+
+    def _against(self, hop: Hop) -> str:
+        query_table = self.tables.table(hop.table)
+        column = self.tables.place(hop.table, hop.column)
+        results = self.searcher.results_of(query_table, column, [hop.other])
+        if not results:
+            return _COPY
+        if hop.column not in self._ways:
+            names = get_lake_names(self.searcher.snapshot)
+            self._ways[hop.column] = ColumnCandidates(query_table, column, names)
+        ways = self._ways[hop.column]
+        # Rarity compares several results, and there is only one here.
+        (way,) = ways.quick(results)
+        way = ways.against_chance(replace(way, signals=replace(way.signals, rarity=0.0)))
+        if not way.believed:
+            way = ways.with_agreement(way)
+        return way.weighed.accidental

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakejoin.codegen.text_equality import ColumnPair, count_equality_join, find_null_words
-from lakejoin.search.evidence import make_names_unique
 from lakejoin.codegen.result_sql import (
     SqlColumn,
     cell_expression,
@@ -15,11 +13,13 @@ from lakejoin.codegen.result_sql import (
     quote_literal,
     reader_call,
 )
+from lakejoin.codegen.text_equality import ColumnPair, count_equality_join, find_null_words
+from lakejoin.search.evidence import make_names_unique
 
 if TYPE_CHECKING:
+    from lakejoin.engines.query import QueryTable
     from lakejoin.paths.path_hops import Hop
-    from lakejoin.paths.path_tables import SegmentRef, PathTables
-    from lakejoin.engines.mine import QueryTable
+    from lakejoin.paths.path_tables import PathTables, SegmentRef
 
 
 @dataclass(frozen=True, slots=True)

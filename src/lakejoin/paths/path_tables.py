@@ -18,7 +18,7 @@ from lakejoin.store.dictionary import NOT_FOUND
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import QueryTable
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
 

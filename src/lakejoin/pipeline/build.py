@@ -9,40 +9,40 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
-from lakejoin.sources.lake_files import list_files
+from lakejoin.locations import Location
 from lakejoin.model import Skipped, SourceFile
 from lakejoin.pipeline.encoder_handoff import send_encoder
-from lakejoin.pipeline.job_more import Job, Outcome
-from lakejoin.pipeline.options_more import BuildOptions, index_options
+from lakejoin.pipeline.job import Job, Outcome
 from lakejoin.pipeline.options import (
+    BuildOptions,
     choose_features,
+    drop_unused_components,
     index_components,
+    index_options,
     lack_vectors,
     segment_memory,
-    drop_unused_components,
 )
 from lakejoin.pipeline.read_plan import read_lake
+from lakejoin.sources.lake_files import list_files
 from lakejoin.spark.session import open_session
 from lakejoin.spark.task_runner import Listener, Progress
-from lakejoin.locations import Location
 from lakejoin.store.commit import (
+    build_lock,
     check_index_folder,
-    clean_index,
     clean_after_failure,
+    clean_index,
     commit,
     current_manifest,
 )
-from lakejoin.store.lock import build_lock
-from lakejoin.store.manifest import Manifest, Totals, mark_dead
+from lakejoin.store.manifest import Manifest, SourceState, Totals, mark_dead, read_sources
 from lakejoin.store.segment import SegmentRecord, missing_components
 from lakejoin.store.snapshot import Snapshot
-from lakejoin.store.sources import SourceState, read_sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakejoin.encoders import Encoder
-    from lakejoin.store.components import Component
+    from lakejoin.store.segment import Component
 
 
 _UNLISTED = -1  # the size recorded for what could not be listed
@@ -173,7 +173,9 @@ def _build(
 def _note_rebuilt(
     behind: Sequence[SegmentRecord], components: Sequence[Component]
 ) -> Iterator[str]:
-    names = sorted({missing.name for record in behind for missing in missing_components(record, components)})
+    names = sorted(
+        {missing.name for record in behind for missing in missing_components(record, components)}
+    )
     if names:
         yield f"added to existing segments without reading files again: {', '.join(names)}"
 
@@ -181,7 +183,7 @@ def _note_rebuilt(
 def _measure(index: Location) -> None:
     """Measure the cost of reading the index on this machine; a search works without it."""
     from lakejoin.engines.overlap import OverlapIndex
-    from lakejoin.engines.overlap.read_costs import save_costs, load_costs, measure_costs
+    from lakejoin.engines.overlap.read_costs import load_costs, measure_costs, save_costs
 
     try:
         if load_costs(index) is None:

@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import is_disk_full
-from lakejoin.model import ColumnData, Dialect, Loss, Skipped, SourceFile, TableData
-from lakejoin.pipeline.job_more import Job
-from lakejoin.pipeline.job import ProgressReporter, find_suspects
-from lakejoin.pipeline.segment_tasks import SegmentWriter, encode_stream, watch_reader
 from lakejoin.locations import Location
+from lakejoin.model import ColumnData, Dialect, Loss, Skipped, SourceFile, TableData
+from lakejoin.pipeline.job import Job, ProgressReporter, find_suspects
+from lakejoin.pipeline.segment_tasks import SegmentWriter, encode_stream, watch_reader
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.dictionary import string_buffers
 
 if TYPE_CHECKING:
+    from lakejoin.formats.file_chunks import ChunkPlan, FileChunk
     from lakejoin.values.column_encoder import ColumnChunk
-    from lakejoin.formats.file_chunks import FileChunk, ChunkPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,9 @@ def _parse(job: Job, batch: int, piece: FileChunk, attempt: str) -> ParsedChunk:
     )
 
 
-def assemble_table(job: Job, batch: int, pieces: Sequence[ParsedChunk]) -> Iterator[tuple[str, Any]]:
+def assemble_table(
+    job: Job, batch: int, pieces: Sequence[ParsedChunk]
+) -> Iterator[tuple[str, Any]]:
     """Assemble the pieces of one table into a segment of its own."""
     reporter = ProgressReporter(job.scratch, batch)
     begin = time.perf_counter()

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lakejoin.locations import Location
 from lakejoin.pipeline.build import Cluster, build_name
 from lakejoin.pipeline.encoder_handoff import send_encoder
-from lakejoin.pipeline.job_more import Job, write_work
+from lakejoin.pipeline.job import Job, write_work
 from lakejoin.pipeline.options import reopen_encoder, segment_memory
 from lakejoin.spark.session import open_session
 from lakejoin.spark.task_runner import Listener, Progress, run_tasks
-from lakejoin.locations import Location
-from lakejoin.store.commit import clean_index, clean_after_failure, commit
-from lakejoin.store.segment_builder import PAIR_BYTES
-from lakejoin.store.known_texts import all_store_vectors
-from lakejoin.store.lock import build_lock
-from lakejoin.store.manifest import Manifest, read_manifest
+from lakejoin.store.commit import build_lock, clean_after_failure, clean_index, commit
+from lakejoin.store.manifest import Manifest, read_manifest, read_sources
+from lakejoin.store.meaning_vectors import all_store_vectors
 from lakejoin.store.segment import SegmentRecord
-from lakejoin.store.sources import read_sources
+from lakejoin.store.segment_builder import PAIR_BYTES
 
 _MEMORY = 1600 << 20
 _TEXT_BYTES = 24  # expected bytes of a value's text and spelling

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from lakejoin.encoders import Encoder
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
-from lakejoin.pipeline.job_more import Job
 from lakejoin.locations import Location
+from lakejoin.pipeline.job import Job
 
 _FILE = "encoder"
 

@@ -10,18 +10,33 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.graph.gathering import EarlierPairs, write_pairs, write_reverse_pairs
-from lakejoin.graph.graph_refresh import EarlierGraph
-from lakejoin.graph.pairs import CountedColumns, find_pairs
+from lakejoin.graph.column_pairs import (
+    CountedColumns,
+    JoinableColumns,
+    SegmentOverlap,
+    find_pairs,
+    overlap_with_itself,
+)
+from lakejoin.graph.graph_refresh import (
+    EarlierGraph,
+    EarlierPairs,
+    write_pairs,
+    write_reverse_pairs,
+)
 from lakejoin.graph.segment_overlap import find_overlaps
-from lakejoin.graph.column_pairs import SegmentOverlap, JoinableColumns, overlap_with_itself
-from lakejoin.pipeline.job_more import Job
-from lakejoin.pipeline.job import ProgressReporter
 from lakejoin.locations import Location
+from lakejoin.pipeline.job import Job, ProgressReporter
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.graph import GraphOptions, PairFileRecord, StoredGraph
+from lakejoin.store.graph_files import (
+    ColumnPairs,
+    GraphOptions,
+    PairFileRecord,
+    PairSlices,
+    StoredGraph,
+    concat_pairs,
+    write_pair_slices,
+)
 from lakejoin.store.manifest import Manifest, NamedFile
-from lakejoin.store.graph_files import ColumnPairs, PairSlices, concat_pairs, write_pair_slices
 from lakejoin.store.segment import Segment, SegmentRecord
 from lakejoin.store.snapshot import Snapshot
 
@@ -148,9 +163,12 @@ def count_pairs(job: Job, batch: int, work: CountWork) -> Iterator[tuple[str, An
                 sides[segment] = JoinableColumns(opened[segment], options.least)
         whole = first in work.fresh or second in work.fresh
         left, right = (
-            CountedColumns(sides[n], None if whole else again.get(n, _NO_COLUMNS)) for n in (first, second)
+            CountedColumns(sides[n], None if whole else again.get(n, _NO_COLUMNS))
+            for n in (first, second)
         )
-        shared = overlap_with_itself(sides[first]) if first == second else _all(files, (first, second))
+        shared = (
+            overlap_with_itself(sides[first]) if first == second else _all(files, (first, second))
+        )
         limits = options.containment, options.most + 1  # one more shows which columns have more
         found.append(find_pairs(left, right, shared, (first, second), *limits))
         held += len(found[-1])
@@ -205,7 +223,9 @@ def reverse_pairs(job: Job, batch: int, work: ReverseWork) -> Iterator[tuple[str
         files = [ArrayFile(job.scratch / name) for name in work.turned[segment]]
         name = f"turned-{segment:06d}-{secrets.token_hex(4)}.lj"
         with ArrayFileWriter(index / work.folder / name) as out:
-            count = write_reverse_pairs(out, sizes, [PairSlices(file, segment, sizes) for file in files])
+            count = write_reverse_pairs(
+                out, sizes, [PairSlices(file, segment, sizes) for file in files]
+            )
         written = out.record
         yield "part", PairFileRecord(segment, True, name, written.bytes, written.checksum, count, 0)
         reporter.end_file(0, 0)
@@ -216,7 +236,9 @@ def _sizes(segment: Segment) -> Array:
     return np.asarray(segment.postings.set_sizes(), dtype=np.int64)
 
 
-def _write_slices(job: Job, kind: str, batch: int, pairs: ColumnPairs) -> tuple[str, list[int], int]:
+def _write_slices(
+    job: Job, kind: str, batch: int, pairs: ColumnPairs
+) -> tuple[str, list[int], int]:
     """Write pairs; returns (name of the file, segments in it, number of pairs)."""
     name = f"{kind}-{batch:06d}-{secrets.token_hex(4)}.lj"
     with ArrayFileWriter(job.scratch / name) as out:

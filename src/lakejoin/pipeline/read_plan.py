@@ -1,23 +1,25 @@
-"""Runs the rounds of tasks that read a lake: one for most files, three for huge ones."""
+"""Packs files into batches and runs the rounds of tasks that read a lake."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import LakejoinError
 from lakejoin.model import SourceFile
-from lakejoin.pipeline.job_more import Job, Outcome, write_work
-from lakejoin.pipeline.plan import PlanLimits, expected_bytes, pack_files
+from lakejoin.pipeline.job import Job, Outcome, write_work
 from lakejoin.spark.session import parallelism
 from lakejoin.spark.task_runner import Listener, Progress, run_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakejoin.formats.file_chunks import FileChunk, ChunkPlan
+    from lakejoin.formats.file_chunks import ChunkPlan, FileChunk
     from lakejoin.pipeline.chunk_tasks import ParsedChunk
     from lakejoin.store.segment import SegmentRecord
+
 
 Work = tuple[str, Any]
 
@@ -91,7 +93,9 @@ def _splits(job: Job, files: Sequence[SourceFile], piece_bytes: int) -> dict[str
     return splits
 
 
-def _pieces(job: Job, rounds: TaskRounds, splits: dict[str, ChunkPlan]) -> dict[str, list[FileChunk]]:
+def _pieces(
+    job: Job, rounds: TaskRounds, splits: dict[str, ChunkPlan]
+) -> dict[str, list[FileChunk]]:
     """The pieces of each split file, cut exactly between records; none if that fails."""
     from lakejoin.formats.file_chunks import resolve_chunks
 
@@ -107,7 +111,79 @@ def _pieces(job: Job, rounds: TaskRounds, splits: dict[str, ChunkPlan]) -> dict[
         if len(scans[name]) < counts[name]:
             continue
         try:
-            pieces[name] = resolve_chunks(split, [scans[name][i] for i in range(counts[name])], job.limits)
+            pieces[name] = resolve_chunks(
+                split, [scans[name][i] for i in range(counts[name])], job.limits
+            )
         except (LakejoinError, OSError, ValueError):
             continue
     return pieces
+
+
+FILE_COST = (
+    20_000  # opening a file and finding its dialect costs as much as reading this many bytes
+)
+_PACKED = {
+    ".gz": 5,
+    ".bz2": 6,
+    ".xz": 7,
+    ".zst": 5,
+    ".zip": 5,
+    ".parquet": 4,
+    ".orc": 4,
+    ".xlsx": 8,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLimits:
+    """`cores` is the number of tasks that run at once, `batch_bytes` the most text in a batch
+    (unless one file is larger), and `least_bytes` the least text that justifies another batch.
+    """
+
+    cores: int = 2
+    batch_bytes: int = 320 << 20
+    least_bytes: int = 4 << 20
+
+
+@dataclass(order=True, slots=True)
+class _Bin:
+    cost: int
+    number: int
+    files: list[SourceFile] = field(default_factory=list, compare=False)
+
+
+def expected_bytes(file: SourceFile) -> int:
+    """Estimate the uncompressed size of a file from its ending.
+
+    >>> expected_bytes(SourceFile("a.csv.gz", "/a.csv.gz", 100, 0))
+    500
+    """
+    lower = file.name.lower()
+    factor = next((f for ending, f in _PACKED.items() if lower.endswith(ending)), 1)
+    return file.size * factor
+
+
+def pack_files(files: Sequence[SourceFile], limits: PlanLimits) -> list[list[SourceFile]]:
+    """Pack files into batches: the largest first, each into the batch with the least work.
+
+    >>> files = [SourceFile(f"{i}.csv", "", 200 << 20, 0) for i in range(4)]
+    >>> [len(batch) for batch in pack_files(files, PlanLimits(cores=2))]
+    [1, 1, 1, 1]
+    """
+    if not files:
+        return []
+    costs = {f.name: expected_bytes(f) + FILE_COST for f in files}
+    total = sum(costs.values())
+    by_size = -(-total // limits.batch_bytes)
+    by_cores = min(limits.cores, total // limits.least_bytes)
+    count = max(1, by_size, by_cores)
+    if by_size > 1:  # full rounds, so that no core idles in the last one
+        count = -(-count // limits.cores) * limits.cores
+    bins = [_Bin(0, n) for n in range(min(count, len(files)))]
+    for file in sorted(files, key=lambda f: (-costs[f.name], f.name)):
+        lightest = heapq.heappop(bins)
+        lightest.files.append(file)
+        lightest.cost += costs[file.name]
+        heapq.heappush(bins, lightest)
+    batches = [sorted(b.files, key=lambda f: f.name) for b in sorted(bins, key=lambda b: b.number)]
+    return [batch for batch in batches if batch]

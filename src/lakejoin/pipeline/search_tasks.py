@@ -16,26 +16,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import LakejoinError
+from lakejoin.locations import Location
 from lakejoin.search.detached_answer import detach_answer
-from lakejoin.search.query_columns import choose_columns
-from lakejoin.search.table_lookup import ForeignIndexedTable, IndexedTable
-from lakejoin.search.meant import ambiguous_name_note, open_file_table, resolve_table
 from lakejoin.search.partitioned_search import (
     CompletingSearcher,
     PartitionHits,
     PartitionSearcher,
     merge_partitions,
 )
+from lakejoin.search.query_columns import choose_columns
 from lakejoin.search.searcher import Searcher
-from lakejoin.locations import Location
+from lakejoin.search.table_lookup import (
+    ForeignIndexedTable,
+    IndexedTable,
+    ambiguous_name_note,
+    open_file_table,
+    resolve_table,
+)
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from lakejoin.ranking.answer_more import FusedAnswer
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.ranking.answer import FusedAnswer
     from lakejoin.search.answer import Answer
+    from lakejoin.search.options import SearchOptions
     from lakejoin.search.query_columns import ColumnSelection
-    from lakejoin.engines.mine import QueryTable
-    from lakejoin.search.options_more import SearchOptions
     from lakejoin.store.manifest import Manifest
 
 
@@ -80,7 +85,9 @@ class QueryOutcome:
     error: LakejoinError | None = None
 
 
-def locate_queries(asked: Sequence[tuple[str, ColumnSelection, SearchOptions]], snapshot: Snapshot) -> list[BatchQuery]:
+def locate_queries(
+    asked: Sequence[tuple[str, ColumnSelection, SearchOptions]], snapshot: Snapshot
+) -> list[BatchQuery]:
     """Locate the table of each query."""
     from lakejoin.formats.file_reader import split_part
 
@@ -130,7 +137,9 @@ def _explain_missing(name: str, snapshot: Snapshot) -> LakejoinError:
 # -- what a task does ------------------------------------------------------------------------------
 
 
-def find_hits(searched: IndexVersion, numbers: Sequence[int], queries: Sequence[BatchQuery]) -> list[GroupHits]:
+def find_hits(
+    searched: IndexVersion, numbers: Sequence[int], queries: Sequence[BatchQuery]
+) -> list[GroupHits]:
     """Search the segments with these indexes for each query."""
     return [_find_one(searched, tuple(numbers), query) for query in queries]
 
@@ -139,7 +148,9 @@ def _find_one(searched: IndexVersion, numbers: tuple[int, ...], query: BatchQuer
     searcher = _opened(searched, numbers).part
     try:
         table = _query_table(searched, numbers, query)
-        choice = choose_columns(table, query.on, searched.manifest.options.all_columns, query.options.by)
+        choice = choose_columns(
+            table, query.on, searched.manifest.options.all_columns, query.options.by
+        )
         return list(searcher.gather(table, choice, query.options))
     except LakejoinError as problem:
         return problem
@@ -157,7 +168,9 @@ def merge_hits(
     return [merge_partitions(hits, groups, query.options) for hits in by_search]
 
 
-def complete_answers(searched: IndexVersion, queries: Sequence[tuple[BatchQuery, GroupHits]]) -> Iterator[QueryOutcome]:
+def complete_answers(
+    searched: IndexVersion, queries: Sequence[tuple[BatchQuery, GroupHits]]
+) -> Iterator[QueryOutcome]:
     """Complete the answers with their evidence."""
     for query, part in queries:
         if isinstance(part, LakejoinError):
@@ -170,12 +183,16 @@ def complete_answers(searched: IndexVersion, queries: Sequence[tuple[BatchQuery,
             yield QueryOutcome(error=problem)
 
 
-def _complete_one(searched: IndexVersion, query: BatchQuery, part: Any, table: QueryTable) -> QueryOutcome:
+def _complete_one(
+    searched: IndexVersion, query: BatchQuery, part: Any, table: QueryTable
+) -> QueryOutcome:
     opened = _opened(searched)
     if not query.in_parts:
         answer = _fused(opened.plain, query, table)
         return QueryOutcome(fused=(answer.to_dict(), repr(answer)))
-    choice = choose_columns(table, query.on, searched.manifest.options.all_columns, query.options.by)
+    choice = choose_columns(
+        table, query.on, searched.manifest.options.all_columns, query.options.by
+    )
     notes = (*query.notes, *([choice.said] if choice.said else []))
     answers = opened.whole.complete(table, choice, query.options, notes, part)
     return QueryOutcome(tuple(map(detach_answer, answers)))
@@ -190,7 +207,9 @@ def _fused(searcher: Searcher, query: BatchQuery, table: QueryTable) -> FusedAns
     return search_fused(searcher, table, asked)
 
 
-def _query_table(searched: IndexVersion, numbers: tuple[int, ...] | None, query: BatchQuery) -> QueryTable:
+def _query_table(
+    searched: IndexVersion, numbers: tuple[int, ...] | None, query: BatchQuery
+) -> QueryTable:
     """The table of a query, for a search in the segments with these indexes, or in all."""
     if query.home is None:
         return open_file_table(query.path, searched.manifest.options.rules, query.name)

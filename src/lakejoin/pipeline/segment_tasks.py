@@ -1,8 +1,4 @@
-"""The tasks that read files, encode their columns and write segments.
-
-Each attempt of a task writes to its own segment folders, and only segments that it returns get into
-the manifest. So a task that dies leaves no trace in the result.
-"""
+"""The tasks that write segments: read files, add components, merge segments."""
 
 from __future__ import annotations
 
@@ -10,23 +6,24 @@ import faulthandler
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.model import Skipped, SourceFile, TableData
 from lakejoin.pipeline.encoder_handoff import receive_encoder
-from lakejoin.pipeline.job_more import Job
+from lakejoin.pipeline.job import Job, ProgressReporter, find_suspects
 from lakejoin.pipeline.options import index_components
-from lakejoin.pipeline.job import ProgressReporter, find_suspects
-from lakejoin.store.segment_builder import SegmentBuilder
+from lakejoin.store.meaning_vectors import StoredVectorEncoder, all_store_vectors
+from lakejoin.store.segment import Segment, SegmentRecord, add_components
+from lakejoin.store.segment_builder import SegmentBuilder, live_tables
 
 if TYPE_CHECKING:
-    from lakejoin.values.column_encoder import ColumnEncoder
     from lakejoin.formats.table_stream import TableStream
     from lakejoin.store.meaning_vectors import TextEncoder
-    from lakejoin.store.segment import SegmentRecord
+    from lakejoin.values.column_encoder import ColumnEncoder
+
 
 # Even with one more table of 20,000 columns (the widest allowed), column ids fit 16 bits: that
 # halves the posting lists and keeps the counts of a search in the processor's cache.
@@ -108,8 +105,7 @@ def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | 
 
     A `deadly` file killed an earlier attempt at its batch: it is read in a child right away.
     """
-    from lakejoin.formats.isolate import open_tables_isolated
-    from lakejoin.formats.file_reader import open_tables
+    from lakejoin.formats.file_reader import open_tables, open_tables_isolated
 
     done: set[str] = set()
     if not deadly:
@@ -204,3 +200,24 @@ def watch_reader(job: Job, items: Iterator[Item]) -> Iterator[Item]:
 
 
 _NOWHERE = open(os.devnull, "w")  # noqa: SIM115, PTH123 (kept open: the watchdog writes to it)
+
+
+def complete_segment(job: Job, batch: int, record: SegmentRecord) -> Iterator[tuple[str, Any]]:
+    """Build the components that a segment lacks."""
+    del batch
+    segment = Segment(job.segments / record.id, record)
+    components = index_components(job.options, partial(receive_encoder, job))
+    yield "components", add_components(segment, components)
+
+
+def merge_segments(
+    job: Job, batch: int, records: Sequence[SegmentRecord]
+) -> Iterator[tuple[str, Any]]:
+    """Write the live tables of several segments to new ones."""
+    old = [Segment(job.segments / record.id, record) for record in records]
+    encoder = partial(StoredVectorEncoder, old) if all_store_vectors(records) else None
+    segments = SegmentWriter(job, batch, encoder)
+    for segment in old:
+        for table in live_tables(segment):
+            segments.add(table)
+    yield from segments.outcomes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakejoin.errors import LakejoinError, is_disk_full
+from lakejoin.pipeline.chunk_tasks import assemble_table, parse_chunk, scan_cut
 from lakejoin.pipeline.graph_tasks import (
     count_pairs,
     find_lost,
@@ -12,10 +13,8 @@ from lakejoin.pipeline.graph_tasks import (
     gather_pairs,
     reverse_pairs,
 )
-from lakejoin.pipeline.job_more import Job, Outcome, Worker, read_work
-from lakejoin.pipeline.chunk_tasks import assemble_table, parse_chunk, scan_cut
-from lakejoin.pipeline.segment_tasks import read_files
-from lakejoin.pipeline.upkeep import complete_segment, merge_segments
+from lakejoin.pipeline.job import Job, Outcome, Worker, read_work
+from lakejoin.pipeline.segment_tasks import complete_segment, merge_segments, read_files
 
 _WORKERS: dict[str, Worker] = {
     "files": read_files,

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.ranking.holding import first_row_of_each, find_rows
-from lakejoin.model import null_id
 from lakejoin.engines.composite.query import KeyQuery
-from lakejoin.engines.mine import NO_CELL
-from lakejoin.engines.query import Query
+from lakejoin.engines.query import NO_CELL, Query
+from lakejoin.model import null_id
+from lakejoin.ranking.row_agreement import find_rows, first_row_of_each
 from lakejoin.store.rows import NULL
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.engines.mine import NO_CELL, ColumnSpellings
+from lakejoin.engines.query import NO_CELL, ColumnSpellings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,9 @@ class ColumnTexts:
 
     def take(self, positions: Array) -> ColumnTexts:
         """The texts at some positions."""
-        return ColumnTexts(self.table.take(positions), self.rows[positions], self.weights[positions])
+        return ColumnTexts(
+            self.table.take(positions), self.rows[positions], self.weights[positions]
+        )
 
 
 def read_column_texts(columns: Mapping[str, ColumnSpellings]) -> ColumnTexts:

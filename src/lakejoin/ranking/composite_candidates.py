@@ -20,22 +20,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.ranking.row_agreement import RowWords, compare_words, read_lake_words, split_words
-from lakejoin.search.lake_background import ChanceEstimator, is_among
-from lakejoin.ranking.holding import IdColumns, find_first_rows
-from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
-from lakejoin.search.query_columns import ColumnChoice
-from lakejoin.ranking.join_score import BELIEVED, Signals, score_join
 from lakejoin.engines.composite.query import KeyQuery, distinct_rows, key_query
-from lakejoin.search.options_more import SearchOptions
+from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
+from lakejoin.ranking.join_score import BELIEVED, Signals, score_join
+from lakejoin.ranking.row_agreement import (
+    IdColumns,
+    RowWords,
+    compare_words,
+    find_first_rows,
+    read_lake_words,
+    split_words,
+)
+from lakejoin.search.lake_background import ChanceEstimator, is_among
+from lakejoin.search.options import SearchOptions
+from lakejoin.search.query_columns import ColumnChoice
 from lakejoin.signals.chance import LEAST_CHANCE, evidence
 from lakejoin.signals.name_similarity import CONTAINED, compare_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.engines.query import QueryTable
     from lakejoin.ranking.join_candidates import MatchFigures
-    from lakejoin.engines.mine import QueryTable
     from lakejoin.search.result import ResultLocation
     from lakejoin.search.searcher import Searcher
 
@@ -83,7 +89,9 @@ def make_key(column_indexes: Sequence[int]) -> ColumnChoice:
     return ColumnChoice(tuple(column_indexes), (None,) * len(column_indexes))
 
 
-def filter_composites(composite: Sequence[JoinCandidate], alone: Sequence[JoinCandidate]) -> list[JoinCandidate]:
+def filter_composites(
+    composite: Sequence[JoinCandidate], alone: Sequence[JoinCandidate]
+) -> list[JoinCandidate]:
     """The composite candidates that add something to those on one column of the same table.
 
     Drops accidental ones if a single column joins, and those where a single column matches as many
@@ -166,7 +174,8 @@ class KeyCandidates:
             for tokens, own in zip(self.query.tokens, token_ids, strict=True)
         ]
         joined = [
-            frozenset[str]().union(*map(split_words, tokens)) for tokens in zip(*values, strict=True)
+            frozenset[str]().union(*map(split_words, tokens))
+            for tokens in zip(*values, strict=True)
         ]
         mine = self._words.at(find_first_rows(self._cells, token_ids))
         rows = find_first_rows(_codes_of(location), codes)
@@ -228,7 +237,9 @@ class KeyCandidates:
         """For one key column: the values of the smaller column, the share that matches, and the
         share of wrong values that would."""
         if part not in self._part_chances:
-            self._part_chances[part] = ChanceEstimator(self._query_table.query(self._column_indexes[part]))
+            self._part_chances[part] = ChanceEstimator(
+                self._query_table.query(self._column_indexes[part])
+            )
         column, mine = location.columns[part], len(self.query.tokens[part])
         theirs = len(location.segment.postings.codes_of(column))
         fewer = max(1, min(mine, theirs))

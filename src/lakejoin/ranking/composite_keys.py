@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lakejoin.engines.query import NO_CELL, is_searched
 from lakejoin.model import ColumnType
-from lakejoin.engines.mine import NO_CELL, is_searched
 
 if TYPE_CHECKING:
+    from lakejoin.engines.query import QueryTable
     from lakejoin.model import ColumnProfile
-    from lakejoin.engines.mine import QueryTable
 
 Array = np.ndarray[Any, Any]
 

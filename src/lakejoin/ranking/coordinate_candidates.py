@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
-from lakejoin.errors import InputError
-from lakejoin.ranking.join_score import Signals
 from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.search.options import ByDistance
-from lakejoin.search.needed_part import require_part
-from lakejoin.search.options_more import SearchOptions
+from lakejoin.errors import InputError
+from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
+from lakejoin.ranking.join_score import Signals
+from lakejoin.search.meaning_search import require_part
+from lakejoin.search.options import ByDistance, SearchOptions
 from lakejoin.signals.chance import LEAST_CHANCE
-from lakejoin.store.point_sets import KINDS, COORDINATES
 from lakejoin.store.distance_limits import (
     EARTH_RADIUS,
     METRES,
@@ -32,9 +30,10 @@ from lakejoin.store.distance_limits import (
     haversine_limit,
     metres_of,
 )
+from lakejoin.store.point_sets import COORDINATES, KINDS
 
 if TYPE_CHECKING:
-    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import QueryTable
     from lakejoin.search.distance_search import DistanceSearch
     from lakejoin.search.result import NearResult
     from lakejoin.search.searcher import Searcher
@@ -98,7 +97,9 @@ def _search(
         return None
     if places is None or (named is not None and set(places) != set(named)):
         return None
-    options = SearchOptions("distance", k=_MOST, others=True, near=ByDistance(DistanceLimit(0.0, METRES)))
+    options = SearchOptions(
+        "distance", k=_MOST, others=True, near=ByDistance(DistanceLimit(0.0, METRES))
+    )
     search = searcher.near(query_table, places, options)
     assert isinstance(search, DistanceSearch)
     return search
@@ -128,7 +129,12 @@ def _likely_sets(search: DistanceSearch, radius: float) -> list[tuple[int, int]]
     mine = search.query.points
     sampled = sample_points(mine)
     hits = PointSetSearch(sets).search(
-        sampled, COORDINATES, DistanceLimit(radius, METRES), k=_CLOSELY, excluded=search.excluded, counted=False
+        sampled,
+        COORDINATES,
+        DistanceLimit(radius, METRES),
+        k=_CLOSELY,
+        excluded=search.excluded,
+        counted=False,
     )
     found = zip(hits.segment.tolist(), hits.column.tolist(), hits.matched.tolist(), strict=True)
     return [
@@ -156,7 +162,9 @@ def _compare(
         limit for limit, gain in zip(radii, gains, strict=True) if gain >= _NEARLY * max(gains)
     )
     share = float((distances <= radius).mean())
-    chance = float((nearest_distances(move_points(some, _AWAY * radius), other, radius) <= radius).mean())
+    chance = float(
+        (nearest_distances(move_points(some, _AWAY * radius), other, radius) <= radius).mean()
+    )
     if share - chance < _SHARE or share < 2 * chance:
         return None
     return _ComparedSet(segment, points, len(theirs), radius, share, chance)
@@ -166,7 +174,7 @@ def _candidates_within(
     search: DistanceSearch, radius: float, compared: Sequence[_ComparedSet]
 ) -> list[JoinCandidate]:
     """The candidates of one radius, with exact figures; the better one if a table has two sets."""
-    from lakejoin.search.copies import Copies
+    from lakejoin.search.table_versions import Copies
 
     within = DistanceLimit(radius, METRES)
     chosen = {(item.segment, item.points): item for item in compared if item.radius == radius}
@@ -206,7 +214,9 @@ def _candidate(result: NearResult, within: DistanceLimit, compared: _ComparedSet
         result.containment,
         unique=measure_uniqueness(result),
     )
-    return JoinCandidate(location.query.columns, result, signals, "near", f"within {_length(within.amount)}")
+    return JoinCandidate(
+        location.query.columns, result, signals, "near", f"within {_length(within.amount)}"
+    )
 
 
 # -- points ----------------------------------------------------------------------------------------

@@ -16,35 +16,40 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakejoin.ranking.added_columns import measure_added_columns, list_added_columns
-from lakejoin.ranking.answer_more import FusedAnswer, FusedResult
-from lakejoin.ranking.beside_equal import find_almost_equal, keep_beyond_equal
-from lakejoin.ranking.composite_candidates import (
-    find_composite_candidates,
-    make_key,
-    filter_composites,
-)
-from lakejoin.search.lake_names import get_lake_names
-from lakejoin.ranking.meaning_candidates import (
-    find_meaning_candidates,
-    is_meaningful,
-    find_unmatched_positions,
-)
-from lakejoin.ranking.coordinate_candidates import find_coordinate_candidates
-from lakejoin.ranking.rewritten_candidates import MAX_REWRITTEN_TABLES, find_rewritten_candidates
-from lakejoin.ranking.composite_keys import find_composite_keys
-from lakejoin.search.table_versions import TableVersions
-from lakejoin.ranking.join_candidates import ColumnCandidates, JoinCandidate, get_location
+from lakejoin.engines.query import is_searched
+from lakejoin.engines.rewritten.engine import find_rewritable_columns, missing_rare_tokens_note
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.model import ColumnType
-from lakejoin.engines.mine import is_searched
-from lakejoin.search.options_more import DEFAULT_K, SearchOptions
-from lakejoin.engines.rewritten.engine import find_rewritable_columns, missing_rare_tokens_note
+from lakejoin.ranking.added_columns import list_added_columns, measure_added_columns
+from lakejoin.ranking.answer import FusedAnswer, FusedResult
+from lakejoin.ranking.composite_candidates import (
+    filter_composites,
+    find_composite_candidates,
+    make_key,
+)
+from lakejoin.ranking.composite_keys import find_composite_keys
+from lakejoin.ranking.coordinate_candidates import find_coordinate_candidates
+from lakejoin.ranking.join_candidates import (
+    ColumnCandidates,
+    JoinCandidate,
+    find_almost_equal,
+    get_location,
+    keep_beyond_equal,
+)
+from lakejoin.ranking.meaning_candidates import (
+    find_meaning_candidates,
+    find_unmatched_positions,
+    is_meaningful,
+)
+from lakejoin.ranking.rewritten_candidates import MAX_REWRITTEN_TABLES, find_rewritten_candidates
+from lakejoin.search.lake_background import get_lake_names
+from lakejoin.search.options import DEFAULT_K, SearchOptions
+from lakejoin.search.table_versions import TableVersions
 from lakejoin.signals.name_similarity import CONTAINED
 
 if TYPE_CHECKING:
+    from lakejoin.engines.query import QueryTable
     from lakejoin.search.query_columns import ColumnChoice
-    from lakejoin.engines.mine import QueryTable
     from lakejoin.search.result import Result
     from lakejoin.search.searcher import Searcher
 
@@ -150,7 +155,9 @@ class _Run:
         ]
         for column_index in () if self._key else telling or self._column_indexes:
             results, _ = self._searcher.results(self._query_table, column_index, _SKETCHED)
-            candidates = ColumnCandidates(self._query_table, column_index, self._names).quick(results)
+            candidates = ColumnCandidates(self._query_table, column_index, self._names).quick(
+                results
+            )
             self._candidates += map(self._with_row_uniqueness, candidates)
         self._add_time("sketches", begin)
         return bool(self._candidates)
@@ -225,7 +232,9 @@ class _Run:
 
     def _by_key(self, key: ColumnChoice) -> Iterator[JoinCandidate]:
         """The candidates on the composite key that the caller named."""
-        candidates, notes = find_composite_candidates(self._searcher, self._query_table, key, _FETCHED)
+        candidates, notes = find_composite_candidates(
+            self._searcher, self._query_table, key, _FETCHED
+        )
         self._notes += notes
         yield from candidates
 
@@ -252,7 +261,9 @@ class _Run:
         tables = MAX_REWRITTEN_TABLES * (3 if self._options.choice else 1) + len(almost)
         try:
             candidates = list(
-                find_rewritten_candidates(self._searcher, self._query_table, [*almost, *likely], tables)
+                find_rewritten_candidates(
+                    self._searcher, self._query_table, [*almost, *likely], tables
+                )
             )
         except MissingDependency as missing:  # the other candidates are useful without it
             self._notes.append(f"joins on rewritten values were not searched: {missing}")
@@ -274,7 +285,9 @@ class _Run:
                     self._query_table.query(column_index),
                     [candidate for candidate in known if candidate.believed],
                 )
-                yield from find_meaning_candidates(self._searcher, self._query_table, column_index, unmet)
+                yield from find_meaning_candidates(
+                    self._searcher, self._query_table, column_index, unmet
+                )
                 return
 
     def _add_time(self, stage: str, begin: float) -> float:
@@ -363,7 +376,9 @@ def _by_table(candidates: Sequence[JoinCandidate]) -> list[list[JoinCandidate]]:
     return sorted(ordered, key=lambda group: (group[0].order[1:], group[0].result.rank))
 
 
-def _result(rank: int, tables: Sequence[Sequence[JoinCandidate]], final: bool = False) -> FusedResult:
+def _result(
+    rank: int, tables: Sequence[Sequence[JoinCandidate]], final: bool = False
+) -> FusedResult:
     """Make the result of a table and its versions; added columns are measured only at the end."""
     candidates, *versions = tables
     adds = measure_added_columns(candidates[0]) if final else list_added_columns(candidates[0])

@@ -1,4 +1,5 @@
-"""Join candidates: how a lake table may join with the query table, with signals and score."""
+"""Join candidates: how a lake table may join with the query table, with signals and score; and
+where rewriting adds matches."""
 
 from __future__ import annotations
 
@@ -10,21 +11,28 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
+from lakejoin.engines.query import locate_codes
+from lakejoin.engines.rewritten.engine import LikelyColumn, pair_by_rare_tokens
+from lakejoin.joins.join_inputs import table_subject
+from lakejoin.model import ColumnType
+from lakejoin.ranking.join_score import (
+    Ends,
+    JoinScore,
+    Signals,
+    compare_ends,
+    find_ends,
+    score_join,
+)
 from lakejoin.ranking.row_agreement import QueryWords, measure_agreement
 from lakejoin.search.lake_background import ChanceEstimator
-from lakejoin.ranking.ends import Ends, find_ends, compare_ends
-from lakejoin.joins.given import table_subject
-from lakejoin.model import ColumnType
-from lakejoin.ranking.join_score import Signals, JoinScore, score_join
-from lakejoin.engines.query import locate_codes
 from lakejoin.signals.chance import LEAST_CHANCE
-from lakejoin.signals.name_similarity import is_identifier_name, compare_names
+from lakejoin.signals.name_similarity import compare_names, is_identifier_name
 
 if TYPE_CHECKING:
-    from lakejoin.search.lake_names import LakeNames
-    from lakejoin.engines.mine import QueryTable
-    from lakejoin.engines.query import Query
+    from lakejoin.engines.query import Query, QueryTable
+    from lakejoin.search.lake_background import LakeNames
     from lakejoin.search.result import ResultLocation
+
 
 Array = np.ndarray[Any, Any]
 
@@ -282,9 +290,87 @@ class ColumnCandidates:
         location = candidate.result.found
         assert location is not None, "a search result has a location"
         if location.number not in self._codes:
-            self._codes[location.number] = locate_codes(self.query, location.number, location.segment)
+            self._codes[location.number] = locate_codes(
+                self.query, location.number, location.segment
+            )
         codes = self._codes[location.number]
         entry, column = location.entry, location.columns[0]
         return candidate.with_rows(
             measure_agreement(self._words, self.query, codes, location.segment, entry, column)
         )
+
+
+_FEWEST = 2
+_MORE = 0.02  # of the query values
+_ALMOST = 2  # tables that join by equal values and may do better
+_NEARLY_ALL = 0.98  # of the query values
+_UNMET, _LOOKED_UP = 500, 50_000  # unmatched query values, and lake values to compare them with
+_MANY = 0.3  # of the unmatched values
+
+
+def find_almost_equal(
+    candidates: Sequence[JoinCandidate], most: int = _ALMOST
+) -> list[LikelyColumn]:
+    """Columns with many equal values whose other values share pieces: 10001 and 10001, but 01001
+    and 1001."""
+    some = [
+        candidate
+        for candidate in candidates
+        if candidate.kind == "equal"
+        and candidate.believed
+        and len(candidate.columns) == 1
+        and candidate.result.containment < _NEARLY_ALL
+    ]
+    likely = []
+    for candidate in sorted(some, key=lambda candidate: candidate.order)[:most]:
+        location = candidate.result.found
+        assert location is not None, "a search result has a location"
+        unmet = np.setdiff1d(np.arange(len(location.query)), location.meeting().places)
+        mine = location.mine.query(location.places[0]).tokens.take(unmet[:_UNMET])
+        codes = location.segment.postings.codes_of(location.columns[0])
+        theirs = location.segment.dictionary.texts.take(codes[:_LOOKED_UP])
+        met = len(np.unique(pair_by_rare_tokens(mine, theirs)[0]))
+        if met >= max(_FEWEST, _MANY * len(mine)):
+            likely.append(
+                LikelyColumn(
+                    location.places[0], location.number, location.columns[0], len(mine), met, 0.0, 0
+                )
+            )
+    return likely
+
+
+def keep_beyond_equal(
+    candidates: Sequence[JoinCandidate], equal: Sequence[JoinCandidate]
+) -> list[JoinCandidate]:
+    """The candidates that match clearly more query values than equal values of the same table do.
+
+    They take over what is known about the same columns from equal values.
+    """
+    by_table: dict[str, list[JoinCandidate]] = {}
+    for known in equal:
+        by_table.setdefault(known.result.table, []).append(known)
+    kept = []
+    for candidate in candidates:
+        beside = by_table.get(candidate.result.table, [])
+        best = max((known.result.containment for known in beside if known.believed), default=0.0)
+        if candidate.result.containment >= best + _MORE:
+            kept.append(_with_equal(candidate, beside))
+    return kept
+
+
+def _with_equal(candidate: JoinCandidate, equal: Sequence[JoinCandidate]) -> JoinCandidate:
+    columns = candidate.columns, candidate.result.columns
+    same = next(
+        (known for known in equal if (known.columns, known.result.columns) == columns), None
+    )
+    if same is None:
+        return candidate
+    equal_signals, signals = same.signals, candidate.signals
+    signals = replace(
+        signals,
+        names=max(signals.names, equal_signals.names),
+        rows=max(signals.rows, equal_signals.rows),
+        rarity=equal_signals.rarity,
+        ends=max(signals.ends, equal_signals.ends),
+    )
+    return replace(candidate, signals=signals, beside_equal=True)

@@ -1,38 +1,17 @@
-"""Score a possible join: the one place where all signals are weighed.
-
-Evidence is measured in nats (log likelihood ratio of a real join against coincidence):
-
-- **values**: the share of the smaller column's values that match, against the share of random
-  values that would (`signals/chance.py`): row numbers, years and short codes match anything. At
-  most `MANY` values count, and fewer the higher the chance, as values of dense columns do not match
-  independently of each other;
-- **rarity**: if nearly all values of the smaller column match, how few lake columns hold as many of
-  the query's values;
-- **ends**: for dense numbers, that both columns start and end at the same ones;
-- **rows**: in matching rows, other columns agree too;
-- **names**: equal names are worth `OF_NAMES`, less if many tables have such a column.
-
-The confidence, 0 to 1, is the sum divided by `SURE`. The score is the confidence times the
-containment to the power of `REACH` and the closeness to a foreign key to the power of `KEYED`: a
-table that certainly joins a few rows ranks before one that may join all, and a foreign key ranks
-before a few shared names. Values that must be rewritten first, or are only near, count `PLAIN` of
-the score. If the caller named no columns, their uniqueness counts like a key: a table by county
-ranks before one by state.
-
-A join with fewer than `BELIEVED` nats without its names, or a score below `WORTH`, is accidental:
-it ranks after all others, with the reason. Names count there too if all values of one side are in
-the other, as in a foreign key.
-
-These eight weights are tuned with `benchmarks/fused_quality.py` and `benchmarks/fused_lakes.py`,
-whose right and accidental answers are known.
-"""
+"""Score a possible join: weigh all signals, and compare where dense numbers start and end."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakejoin.search.answer_display import format_percent
 from lakejoin.signals.chance import evidence
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 MANY = 200
 OF_NAMES = 20.0
@@ -162,3 +141,85 @@ def _why_accidental(signals: Signals, nats: float, score: float) -> str:
     if signals.chance >= 0.5 * signals.share:
         return f"{format_percent(signals.chance)} of random values would match too"
     return "so few values match that it may be coincidence"
+
+
+_WHOLE = r"^-?\d{1,15}$"
+_DIGITS = "0123456789"
+_FIRST = 1
+_ABOUT_ZERO = 0.001  # of the largest
+_YEARS = (1500, 2100)
+
+
+class Ends(NamedTuple):
+    """The smallest and largest whole number of a column, and their common prefix (`behind`)."""
+
+    low: int
+    high: int
+    behind: str = ""
+
+    @property
+    def are_common(self) -> bool:
+        """Whether any count or any list of years may have these ends."""
+        return self.are_years or (not self.behind and self.begin_at_zero)
+
+    @property
+    def begin_at_zero(self) -> bool:
+        """Whether they start at about 0, as counts and amounts do."""
+        return self.low <= max(_FIRST, _ABOUT_ZERO * self.high)
+
+    @property
+    def are_years(self) -> bool:
+        """Whether they may be years, which start and end alike in many tables."""
+        return not self.behind and self.low >= _YEARS[0] and self.high <= _YEARS[1]
+
+
+def find_ends(values: pa.LargeStringArray) -> Ends | None:
+    """The ends of a column of whole numbers, with or without a common prefix; otherwise None.
+
+    >>> import pyarrow as pa
+    >>> find_ends(pa.array(["7", "12", "9"])), find_ends(pa.array(["7", "x"]))
+    (Ends(low=7, high=12, behind=''), None)
+    >>> find_ends(pa.array(["d-0017", "d-0100"]))
+    Ends(low=17, high=100, behind='d')
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not len(values):
+        return None
+    least, most = (side.as_py() for side in pc.min_max(values).values())
+    prefix = _common_beginning(least, most).rstrip(_DIGITS).removesuffix("-")
+    numbers: Any = pc.utf8_slice_codeunits(values, len(prefix)) if prefix else values
+    if prefix:
+        numbers = pc.utf8_ltrim(numbers, "-")
+    if not pc.all(pc.match_substring_regex(numbers, _WHOLE)).as_py():
+        return None
+    range_ = pc.min_max(numbers.cast(pa.int64()))
+    return Ends(range_["min"].as_py(), range_["max"].as_py(), prefix)
+
+
+def _common_beginning(first: str, second: str) -> str:
+    pairs = enumerate(zip(first, second, strict=False))
+    return first[
+        : next((position for position, (a, b) in pairs if a != b), min(len(first), len(second)))
+    ]
+
+
+def compare_ends(mine: Ends, theirs: Ends) -> float:
+    """How much the ends of two columns agree, in nats.
+
+    >>> round(compare_ends(Ends(10_248, 11_077), Ends(10_248, 11_077)), 1)
+    13.4
+    >>> round(compare_ends(Ends(1, 1000), Ends(1, 1000)), 1), compare_ends(Ends(1, 1000), Ends(1, 4000))
+    (6.9, 0.0)
+    """
+    if mine.are_years and theirs.are_years:
+        return 0.0
+    span = min(mine.high - mine.low, theirs.high - theirs.low) + 1
+    # A start at about 0 says nothing, a start at 10,248 a lot.
+    beginning = min(span, max(1, min(mine.low, theirs.low)))
+    return _near(mine.high, theirs.high, span) + _near(mine.low, theirs.low, beginning)
+
+
+def _near(first: int, second: int, span: int) -> float:
+    return max(0.0, math.log(span / (abs(first - second) + 1)))

@@ -18,18 +18,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.ranking.row_agreement import RowWords, compare_words, read_lake_words, split_words
-from lakejoin.search.lake_background import is_among
-from lakejoin.ranking.holding import find_first_rows
-from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
-from lakejoin.search.wrong_texts import look_like_words, mix_texts, draw_lake_texts
-from lakejoin.errors import InputError
-from lakejoin.ranking.join_score import Signals
-from lakejoin.search.options import ByMeaning
-from lakejoin.search.options_more import SearchOptions
 from lakejoin.engines.query import Query, locate_codes
-from lakejoin.search.reach import format_tau
-from lakejoin.search.tau_choice import LARGEST_DISTANCE
+from lakejoin.errors import InputError
+from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
+from lakejoin.ranking.join_score import Signals
+from lakejoin.ranking.row_agreement import (
+    RowWords,
+    compare_words,
+    find_first_rows,
+    read_lake_words,
+    split_words,
+)
+from lakejoin.search.lake_background import draw_lake_texts, is_among, look_like_words, mix_texts
+from lakejoin.search.options import ByMeaning, SearchOptions
+from lakejoin.search.tau_choice import LARGEST_DISTANCE, format_tau
 from lakejoin.signals.chance import LEAST_CHANCE
 from lakejoin.signals.name_similarity import compare_names
 from lakejoin.store.meaning_vectors import TEXT_TYPES
@@ -38,13 +40,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.encoders import Encoder
-    from lakejoin.search.meaning_search import MeaningSearch
-    from lakejoin.engines.mine import QueryTable
-    from lakejoin.search.result import ResultLocation, NearResult
-    from lakejoin.search.searcher import Searcher
     from lakejoin.engines.meaning.engine import VectorSearch
     from lakejoin.engines.meaning.hits import NearPairs, VectorHits
-    from lakejoin.engines.meaning.space import Nearness
+    from lakejoin.engines.meaning.vector_space import Nearness
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.search.meaning_search import MeaningSearch
+    from lakejoin.search.result import NearResult, ResultLocation
+    from lakejoin.search.searcher import Searcher
     from lakejoin.store.segment import Segment
 
 Array = np.ndarray[Any, Any]
@@ -231,8 +233,8 @@ class _MeaningProbe:
             yield candidate.with_rows(self._agreement(gain, result))
 
     def _results(self, gains: Sequence[_Gain]) -> Sequence[NearResult]:
-        from lakejoin.search.copies import Copies
         from lakejoin.engines.meaning.hits import VectorCounters, VectorHits
+        from lakejoin.search.table_versions import Copies
 
         search = self.search
         segment, column = (
@@ -288,7 +290,8 @@ class _MeaningProbe:
             return 0.0
         partners = segment.dictionary.texts.take(codes).to_pylist()
         joined = [
-            split_words(a) | split_words(b) for a, b in zip(values.to_pylist(), partners, strict=True)
+            split_words(a) | split_words(b)
+            for a, b in zip(values.to_pylist(), partners, strict=True)
         ]
         ours = RowWords(location.mine, location.places).at(mine)
         others = read_lake_words(segment, location.entry, location.columns, theirs)
@@ -302,13 +305,17 @@ class _MeaningProbe:
 
 
 def _make_probe(
-    searcher: Searcher, query_table: QueryTable, column_index: int, query: Query, unmet: Array | None
+    searcher: Searcher,
+    query_table: QueryTable,
+    column_index: int,
+    query: Query,
+    unmet: Array | None,
 ) -> _MeaningProbe | None:
     """Sample the query and make wrong texts; None if the index has no vectors or no encoder."""
     import pyarrow as pa
 
+    from lakejoin.engines.meaning.vector_space import Nearness
     from lakejoin.search.meaning_search import MeaningSearch
-    from lakejoin.engines.meaning.space import Nearness
 
     options = SearchOptions("meaning", k=_FOUND, others=True, near=ByMeaning())
     search = searcher.near(query_table, (column_index,), options)

@@ -16,33 +16,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.codegen.programs import Constant, is_cut
+from lakejoin.engines.query import read_spellings
+from lakejoin.errors import InputError
+from lakejoin.joins.learned.program_cover import LearnOptions
+from lakejoin.joins.learned.program_finder import LearnedJoin, apply_learned, find_programs
+from lakejoin.ranking.column_texts import ColumnTexts, JoinedTexts, read_column_texts
+from lakejoin.ranking.join_candidates import JoinCandidate, measure_reference, measure_uniqueness
+from lakejoin.ranking.join_score import Signals, compare_ends, find_ends
 from lakejoin.ranking.row_agreement import (
     RowWords,
     compare_words,
-    remove_words,
     read_neighbouring_words,
+    remove_words,
 )
-from lakejoin.ranking.ends import find_ends, compare_ends
-from lakejoin.ranking.column_texts import ColumnTexts, JoinedTexts, read_column_texts
-from lakejoin.ranking.join_candidates import JoinCandidate, measure_reference, measure_uniqueness
-from lakejoin.errors import InputError
-from lakejoin.joins.learned.again import apply_learned
-from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.joins.learned.program_cover import LearnOptions
-from lakejoin.joins.learned.program_finder import LearnedJoin, find_programs
-from lakejoin.codegen.programs import Constant, is_cut
-from lakejoin.ranking.join_score import Signals
-from lakejoin.engines.mine import read_spellings
 from lakejoin.signals.chance import LEAST_CHANCE, match_chance
 from lakejoin.signals.name_similarity import compare_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.model import ValueRules
-    from lakejoin.engines.mine import QueryTable
-    from lakejoin.search.result import ResultLocation
+    from lakejoin.engines.query import QueryTable
     from lakejoin.engines.rewritten.engine import LikelyColumn
+    from lakejoin.model import ValueRules
+    from lakejoin.search.result import ResultLocation
     from lakejoin.search.searcher import Searcher
 
 Array = np.ndarray[Any, Any]
@@ -90,7 +88,10 @@ class RewrittenMatch:
 
 
 def find_rewritten_candidates(
-    searcher: Searcher, query_table: QueryTable, likely: Sequence[LikelyColumn], tables: int = MAX_REWRITTEN_TABLES
+    searcher: Searcher,
+    query_table: QueryTable,
+    likely: Sequence[LikelyColumn],
+    tables: int = MAX_REWRITTEN_TABLES,
 ) -> list[JoinCandidate]:
     """The candidates for joins on rewritten values, of columns that are likely to join."""
     candidates = []
@@ -111,7 +112,9 @@ def _in_turn(likely: Sequence[LikelyColumn]) -> list[LikelyColumn]:
     return list(dict.fromkeys(column for group in both for column in group if column is not None))
 
 
-def _by_table(searcher: Searcher, likely: Sequence[LikelyColumn]) -> dict[tuple[int, int], list[LikelyColumn]]:
+def _by_table(
+    searcher: Searcher, likely: Sequence[LikelyColumn]
+) -> dict[tuple[int, int], list[LikelyColumn]]:
     tables: dict[tuple[int, int], list[LikelyColumn]] = {}
     for column in likely:
         key = column.number, searcher.table_of(column.number, column.column)
@@ -122,7 +125,9 @@ def _by_table(searcher: Searcher, likely: Sequence[LikelyColumn]) -> dict[tuple[
 class _Pair:
     """The query table and a lake table with columns that share pieces."""
 
-    def __init__(self, searcher: Searcher, query_table: QueryTable, likely: Sequence[LikelyColumn]) -> None:
+    def __init__(
+        self, searcher: Searcher, query_table: QueryTable, likely: Sequence[LikelyColumn]
+    ) -> None:
         self._searcher = searcher
         self._query_table = query_table
         self._first = likely[0]
@@ -232,7 +237,9 @@ class _Pair:
             learned,
         )
 
-    def _signals(self, learned: LearnedJoin, meeting: JoinedTexts, result: RewrittenMatch) -> Signals:
+    def _signals(
+        self, learned: LearnedJoin, meeting: JoinedTexts, result: RewrittenMatch
+    ) -> Signals:
         """The signals; values count only if nothing speaks against the programs."""
         mine, theirs = (_compared_texts(learned, side, meeting) for side in ("left", "right"))
         fewer, more = (mine, theirs) if len(mine) <= len(theirs) else (theirs, mine)

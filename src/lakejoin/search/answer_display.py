@@ -11,8 +11,8 @@ from lakejoin.search.result import NearResult
 
 if TYPE_CHECKING:
     from lakejoin.search.answer import Answer
-    from lakejoin.search.reach import Reach
     from lakejoin.search.result import Result
+    from lakejoin.search.tau_choice import Reach
 
 WIDTH = 100
 SHOWN = 20  # results; the others are only counted
@@ -35,7 +35,7 @@ def format_answer(answer: Answer, width: int = WIDTH) -> str:
     """
     lines = [_title(answer, width)]
     if answer.taus is not None:
-        from lakejoin.search.tau_plot import plot_text as plotted
+        from lakejoin.search.tau_choice import plot_text as plotted
 
         lines += ["", *plotted(answer.taus)]
     if len(answer):

@@ -13,24 +13,23 @@ from lakejoin.engines.containment.engine import count_for_share
 from lakejoin.search.answer_display import format_percent
 from lakejoin.search.options import ByDistance
 from lakejoin.search.point_query import COORDINATE_SEPARATOR, PointQuery, read_points
-from lakejoin.search.reach import Reach
-from lakejoin.search.result import ResultLocation, NearResult
-from lakejoin.store.point_sets import NUMBER, COORDINATES
+from lakejoin.search.result import NearResult, ResultLocation
+from lakejoin.search.tau_choice import Reach
+from lakejoin.store.point_sets import COORDINATES, NUMBER
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.search.copies import Copies
-    from lakejoin.search.evidence import SharedValues
-    from lakejoin.engines.hits import ExcludedColumns
-    from lakejoin.engines.mine import QueryTable
-    from lakejoin.search.near_evidence import MatchingPairs
-    from lakejoin.engines.distance.engine import PointSetSearch
     from lakejoin.engines.distance.distance_metrics import DistanceLimit
-    from lakejoin.search.options_more import SearchOptions
-    from lakejoin.store.segment_tables import SegmentTables
+    from lakejoin.engines.distance.engine import PointSetSearch
+    from lakejoin.engines.hits import ExcludedColumns
     from lakejoin.engines.meaning.hits import NearPairs, VectorHits
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.search.evidence import MatchingPairs, SharedValues
+    from lakejoin.search.options import SearchOptions
+    from lakejoin.search.table_versions import Copies
     from lakejoin.store.point_sets import PointSets
+    from lakejoin.store.segment_tables import SegmentTables
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
@@ -147,7 +146,7 @@ class DistanceSearch:
 
     def _partners(self, segment_index: int, points: int) -> MatchingPairs:
         """The matching pairs with a point set; partners are given by their position in it."""
-        from lakejoin.search.near_evidence import MatchingPairs
+        from lakejoin.search.evidence import MatchingPairs
 
         query, sets = self.query, self._sets[segment_index]
         pairs = self._engine.pairs(

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from lakejoin.engines.query import (
+    FRAME_NAME,
+    NO_CELL,
+    ColumnSpellings,
+    Query,
+    TableOrigin,
+    is_stored_as_text,
+    make_query,
+)
 from lakejoin.model import ColumnProfile, ColumnType, ValueRules, null_id
-from lakejoin.engines.mine import FRAME_NAME, NO_CELL, ColumnSpellings
-from lakejoin.engines.origins import TableOrigin, is_stored_as_text
-from lakejoin.engines.query import Query, make_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,7 +191,7 @@ class FrameRows:
         return ()
 
     def is_text(self, column_index: int, kind: ColumnType) -> bool:
-        from lakejoin.values.printing import is_text
+        from lakejoin.values.plain_columns import is_text
 
         del kind
         return is_text(self.table.schema.field(column_index).type)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.search.evidence import SharedValues
-from lakejoin.engines.composite.numbering import KeyCodes
-from lakejoin.engines.composite.query import KeyQuery
 from lakejoin.engines.composite.key_trie import Trie, build_trie
+from lakejoin.engines.composite.query import KeyCodes, KeyQuery
+from lakejoin.search.evidence import SharedValues
 
 if TYPE_CHECKING:
     from lakejoin.engines.composite.key_cells import KeyLookup
@@ -48,15 +47,16 @@ class KeyMatches:
 
     def of(self, segment: Segment, mapping: Sequence[int]) -> SharedValues:
         """What the query shares with the columns `mapping` of a table (indexes in the segment)."""
-        from lakejoin.engines.composite.held import open_mapped_rows
-        from lakejoin.engines.composite.key_cells import key_ids_of_columns
+        from lakejoin.engines.composite.key_cells import key_ids_of_columns, open_mapped_rows
         from lakejoin.engines.composite.mapping_kernels import find_leaves
 
         held = open_mapped_rows(segment, super_keys=False)
         numbers = np.empty((len(mapping), int(segment.column_rows[mapping[0]])), dtype=np.int32)
         pending = held.pending()
         columns = np.array(mapping, dtype=np.int64)
-        key_ids_of_columns(held.row, pending[0], held.tokens, self._known(segment), columns, numbers)
+        key_ids_of_columns(
+            held.row, pending[0], held.tokens, self._known(segment), columns, numbers
+        )
         held.verify(pending)
         leaf = np.empty(numbers.shape[1], dtype=np.int64)
         find_leaves(numbers, self._trie.nodes, leaf)

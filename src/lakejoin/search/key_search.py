@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import InputError
-from lakejoin.values.column_names import find_column
 from lakejoin.engines.containment.engine import count_for_share
+from lakejoin.engines.query import unsearched_note
+from lakejoin.errors import InputError
 from lakejoin.search.answer_display import format_percent
-from lakejoin.engines.mine import unsearched_note
-from lakejoin.search.options_more import INITIAL_RULES
-from lakejoin.search.result import ResultLocation, Result
+from lakejoin.search.options import INITIAL_RULES
+from lakejoin.search.result import Result, ResultLocation
+from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
-    from lakejoin.search.query_columns import ColumnChoice
-    from lakejoin.search.copies import Copies
-    from lakejoin.engines.hits import ExcludedColumns
     from lakejoin.engines.composite.hits import KeyHits, Mapping
-    from lakejoin.engines.composite.key import MateOptions
-    from lakejoin.search.key_evidence import KeyMatches
+    from lakejoin.engines.composite.key_trie import MateOptions
     from lakejoin.engines.composite.query import KeyQuery
-    from lakejoin.engines.mine import QueryTable
-    from lakejoin.search.options_more import SearchOptions
+    from lakejoin.engines.hits import ExcludedColumns
     from lakejoin.engines.overlap.read_costs import ReadCosts
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.search.key_evidence import KeyMatches
+    from lakejoin.search.options import SearchOptions
+    from lakejoin.search.query_columns import ColumnChoice
+    from lakejoin.search.table_versions import Copies
     from lakejoin.store.segment_tables import SegmentTables
     from lakejoin.store.snapshot import Snapshot
 
@@ -85,7 +85,7 @@ class KeySearch:
 
     @cached_property
     def _how(self) -> MateOptions:
-        from lakejoin.engines.composite.key import MateOptions
+        from lakejoin.engines.composite.key_trie import MateOptions
 
         return MateOptions("superkeys" if self._filtered else "none", initial=self._initial())
 
@@ -166,7 +166,9 @@ class KeySearch:
 
     # -- notes ------------------------------------------------------------------------------------
 
-    def notes(self, hits: KeyHits, results: Sequence[Result], excluded: ExcludedColumns) -> list[str]:
+    def notes(
+        self, hits: KeyHits, results: Sequence[Result], excluded: ExcludedColumns
+    ) -> list[str]:
         """Notes about the key, and why nothing was found."""
         query, totals = self.query, self.snapshot.manifest.totals
         all_columns = self.snapshot.manifest.options.all_columns

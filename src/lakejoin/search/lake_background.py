@@ -1,27 +1,33 @@
-"""Estimate how many random values would match by chance, for one query column and many lake
-columns."""
+"""What overlap means in this lake: how specific column names are, and what random values would
+match."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from lakejoin.signals.chance import (
     PATTERN_VALUES,
     WrongValues,
-    match_chance_by,
     combine_chances,
+    match_chance_by,
     wrong_values,
 )
 from lakejoin.store.dictionary import NOT_FOUND
+from lakejoin.store.meaning_vectors import TEXT_TYPES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.engines.query import Query
     from lakejoin.store.segment import Segment
+    from lakejoin.store.snapshot import Snapshot
+
 
 Array = np.ndarray[Any, Any]
 
@@ -104,3 +110,136 @@ def _some(segment: Segment, codes: Array) -> pa.LargeStringArray:
     if len(codes) > PATTERN_VALUES:
         codes = np.sort(np.random.default_rng(0).choice(codes, PATTERN_VALUES, replace=False))
     return segment.dictionary.texts.take(codes)
+
+
+_LETTERS = 5  # median letters of a text: shorter ones are codes
+_NUMBERS = 0.2  # of the texts may contain a digit
+_LOOKED_AT = 200  # texts to check
+_WRONG = 16  # texts of each kind
+_COLUMNS = 64  # to draw wrong texts from
+
+
+def look_like_words(tokens: pa.LargeStringArray) -> bool:
+    """Whether a sample of texts has words, and not codes, numbers, dates or addresses, which a
+    meaning cannot tell apart.
+
+    >>> import pyarrow as pa
+    >>> look_like_words(pa.array(["norway", "sweden"])), look_like_words(pa.array(["NO", "SE-12"]))
+    (True, False)
+    >>> look_like_words(pa.array(["Monday, 3 May 2010", "Sunday, 9 May 2010"]))
+    False
+    """
+    positions = np.linspace(0, len(tokens) - 1, min(len(tokens), _LOOKED_AT)).astype(np.int64)
+    some = tokens.take(positions).to_pylist()
+    if not some:
+        return False
+    letters = np.median([sum(map(str.isalpha, text)) for text in some])
+    numbers = np.mean([any(map(str.isdigit, text)) for text in some])
+    return bool(letters >= _LETTERS and numbers <= _NUMBERS)
+
+
+def mix_texts(texts: Sequence[str], right: frozenset[str], most: int = _WRONG) -> list[str]:
+    """Combine halves of two texts each; none of the results is a `right` text.
+
+    >>> mix_texts(["north sea", "black forest", "norway"], frozenset())
+    ['north forest', 'blackway', 'nor sea']
+    """
+    made = []
+    for first, second in zip(texts, [*texts[1:], *texts[:1]], strict=True):
+        text = (_beginning(first) + _end(second)).strip()
+        if text and text not in right:
+            made.append(text)
+    return made[:most]
+
+
+def _beginning(text: str) -> str:
+    words = text.split()
+    return " ".join(words[: len(words) // 2]) if len(words) > 1 else text[: len(text) // 2]
+
+
+def _end(text: str) -> str:
+    words = text.split()
+    return " " + " ".join(words[len(words) // 2 :]) if len(words) > 1 else text[len(text) // 2 :]
+
+
+def draw_lake_texts(segments: Sequence[Segment], mine: pa.LargeStringArray) -> list[str]:
+    """Values of lake columns, one per column, that are about as long as the query's."""
+    random = np.random.default_rng(0)
+    columns = [(segment, column) for segment in segments for column in _text_columns(segment)]
+    drawn = []
+    for index in random.permutation(len(columns))[:_COLUMNS].tolist():
+        segment, column = columns[index]
+        codes = segment.postings.codes_of(column)
+        drawn.append(segment.dictionary.texts.take(codes[random.integers(0, len(codes), 1)])[0])
+    known = set(mine.to_pylist())
+    usual = float(np.median([len(text) for text in known]))
+    texts = [text for scalar in drawn if (text := scalar.as_py()) not in known]
+    return sorted(texts, key=lambda text: abs(len(text) - usual))[:_WRONG]
+
+
+def _text_columns(segment: Segment) -> list[int]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kinds = pa.array(list(map(str, TEXT_TYPES)), pa.string())
+    types = segment.catalog.columns["type"].cast(pa.string())
+    texts = np.asarray(pc.is_in(types, value_set=kinds)) & np.asarray(segment.indexed, dtype=bool)
+    return np.flatnonzero(texts & (np.asarray(segment.catalog.columns["distinct"]) > 0)).tolist()
+
+
+_known: WeakKeyDictionary[Snapshot, LakeNames] = WeakKeyDictionary()
+
+
+class LakeNames:
+    """The column names of a lake, and how many columns have each."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        totals = snapshot.manifest.totals
+        self._segments = snapshot.segments
+        self._tables = max(2, totals.tables)
+        self.columns = max(2, totals.columns)
+
+    @cached_property
+    def _names(self) -> list[pa.Array]:
+        """By segment, in lower case."""
+        import pyarrow.compute as pc
+
+        return [pc.utf8_lower(segment.catalog.columns["name"]) for segment in self._segments]
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        import pyarrow.compute as pc
+
+        counts: dict[str, int] = {}
+        for names in self._names:
+            for entry in pc.value_counts(names).to_pylist():
+                counts[entry["values"]] = counts.get(entry["values"], 0) + entry["counts"]
+        return counts
+
+    def telling(self, name: str) -> float:
+        """How specific a name is: 0 if every table has it, 1 if it occurs once."""
+        count = max(1, self._counts.get(name.lower(), 1))
+        return max(0.0, 1 - math.log(count) / math.log(self._tables))
+
+    def named(self, name: str, most: int) -> list[tuple[int, int]]:
+        """The searched columns of that name, (segment index, column); empty if more than `most`."""
+        import pyarrow.compute as pc
+
+        if self._counts.get(name.lower(), 0) > most:
+            return []
+        found = []
+        for segment_index, (segment, names) in enumerate(
+            zip(self._segments, self._names, strict=True)
+        ):
+            same = np.flatnonzero(pc.equal(names, name.lower()))
+            found += [
+                (segment_index, column) for column in same.tolist() if segment.indexed[column]
+            ]
+        return found
+
+
+def get_lake_names(snapshot: Snapshot) -> LakeNames:
+    """The column names of a lake, counted once per snapshot."""
+    if snapshot not in _known:
+        _known[snapshot] = LakeNames(snapshot)
+    return _known[snapshot]

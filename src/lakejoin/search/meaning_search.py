@@ -1,7 +1,10 @@
-"""Search by meaning: encode the query's values, run the vector engine, name the hits."""
+"""Search by meaning: open the vectors of an index, encode the query, run the vector engine, name
+the hits."""
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -9,41 +12,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import InputError
 from lakejoin.engines.containment.engine import count_for_share
-from lakejoin.search.answer_display import format_percent
-from lakejoin.search.options import AUTO, ByMeaning
-from lakejoin.search.options_more import DEFAULT_MIN
 from lakejoin.engines.query import Query, locate_codes
-from lakejoin.search.reach import Reach
-from lakejoin.search.result import ResultLocation, NearResult
+from lakejoin.errors import InputError
+from lakejoin.search.answer_display import format_percent
+from lakejoin.search.options import AUTO, DEFAULT_MIN, ByMeaning
+from lakejoin.search.result import NearResult, ResultLocation
 from lakejoin.search.tau_choice import (
-    TAU_GRID,
     LARGEST_DISTANCE,
+    TAU_GRID,
+    Reach,
     TauCounts,
     choose_tau,
     default_tau,
     sample_positions,
 )
-from lakejoin.store.meaning_vectors import TEXT_TYPES
+from lakejoin.store.meaning_vectors import TEXT_TYPES, MeaningComponent
+from lakejoin.store.point_sets import PointsComponent
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.encoders import Encoder
-    from lakejoin.search.copies import Copies
-    from lakejoin.search.evidence import SharedValues
     from lakejoin.engines.hits import ExcludedColumns
-    from lakejoin.search.meanings import MeaningIndex
-    from lakejoin.engines.mine import QueryTable
-    from lakejoin.search.near_evidence import MatchingPairs
-    from lakejoin.search.options_more import SearchOptions
-    from lakejoin.store.segment_tables import SegmentTables
     from lakejoin.engines.meaning.engine import VectorSearch
     from lakejoin.engines.meaning.hits import NearPairs, VectorHits
-    from lakejoin.engines.meaning.space import Nearness
+    from lakejoin.engines.meaning.vector_space import Nearness
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.search.evidence import MatchingPairs, SharedValues
+    from lakejoin.search.options import SearchOptions
+    from lakejoin.search.table_versions import Copies
+    from lakejoin.store.meaning_vectors import MeaningOptions
     from lakejoin.store.segment import Segment
+    from lakejoin.store.segment_tables import SegmentTables
     from lakejoin.store.snapshot import Snapshot
+
 
 Array = np.ndarray[Any, Any]
 
@@ -119,7 +122,7 @@ class MeaningSearch:
         return self.meanings.engine(self._encoder)
 
     def _nearness(self, least: int, k: int | None) -> Nearness:
-        from lakejoin.engines.meaning.space import Nearness
+        from lakejoin.engines.meaning.vector_space import Nearness
 
         assert self.reach.tau is not None
         return Nearness(
@@ -170,7 +173,7 @@ class MeaningSearch:
 
     def _partners(self, segment_index: int, column: int) -> MatchingPairs:
         """The matching pairs with a column; partners are given by their codes."""
-        from lakejoin.search.near_evidence import MatchingPairs
+        from lakejoin.search.evidence import MatchingPairs
 
         segment = self.snapshot.segments[segment_index]
         pairs = self._pairs(segment_index, column)
@@ -245,3 +248,133 @@ def spell_most_frequent(segment: Segment, column: int, codes: Array) -> pa.Large
     order = np.lexsort((-rows, spelled))
     at = order[np.searchsorted(spelled[order], codes)]
     return segment.rows.texts(ids[at], segment.dictionary.texts)
+
+
+_PARTS = {
+    "meaning": (MeaningComponent.name, MeaningComponent.version, "vectors"),
+    "distance": (PointsComponent.name, PointsComponent.version, "points"),
+}
+
+
+def require_part(snapshot: Snapshot, by: str, index: str | None = None) -> None:
+    """Raise an error if the index lacks the part that this search needs; `index` is its location,
+    for the command in the message."""
+    if by not in _PARTS:
+        return
+    name, version, noun = _PARTS[by]
+    records = [segment.record.components.get(name) for segment in snapshot.segments]
+    lacks = by == "meaning" and snapshot.manifest.options.meaning is None
+    if lacks or any(record is None or record.version < version for record in records):
+        raise InputError(
+            f"this index has no {noun} to search by {by}; add them with: {add_part_command(by, index)}"
+        )
+
+
+def add_part_command(part: str, index: str | None = None) -> str:
+    """The command that adds a part to an index.
+
+    >>> add_part_command("meaning"), add_part_command("distance", "my lake.index")
+    ('lakejoin index --with meaning', "lakejoin index --with distance --index 'my lake.index'")
+    """
+    import shlex
+
+    return f"lakejoin index --with {part}" + (f" --index {shlex.quote(index)}" if index else "")
+
+
+_ADD = add_part_command("meaning")
+
+
+class MeaningIndex:
+    """The vectors of one snapshot; encoder and engine are cached and thread-safe."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._lock = threading.Lock()
+        self._own: Encoder | None = None
+        self._engine: VectorSearch | None = None
+
+    @property
+    def _made(self) -> MeaningOptions:
+        require_part(self._snapshot, "meaning")
+        made = self._snapshot.manifest.options.meaning
+        assert made is not None
+        return made
+
+    def encoder(self, given: Any = None) -> Encoder:
+        """Open the given encoder, which must be the index's; by default the index's own."""
+        made = self._made
+        if given is not None:
+            from lakejoin.encoders import open_encoder
+
+            return _check_identity(open_encoder(given), made, given)
+        with self._lock:
+            if self._own is None:
+                self._own = _open_own(made)
+            return self._own
+
+    def engine(self, encoder: Encoder) -> VectorSearch:
+        """The vector engine over this index; `encoder` is the index's."""
+        with self._lock:
+            if self._engine is None:
+                from lakejoin.engines.meaning.engine import VectorSearch
+                from lakejoin.engines.meaning.vector_space import open_text_space
+
+                segments = self._snapshot.segments
+                self._engine = VectorSearch(
+                    [open_text_space(segment, encoder) for segment in segments]
+                )
+            return self._engine
+
+
+def _open_own(made: MeaningOptions) -> Encoder:
+    from lakejoin.encoders import open_encoder
+
+    if made.encoder is None:
+        raise InputError(
+            f"the vectors of this index were made by {_name_and_version(made.identity)}, an "
+            "encoder passed in Python: pass it again, as lake.search(..., encoder=...), or make "
+            f"other vectors with: {_ADD} --encoder default"
+        )
+    encoder = open_encoder(made.encoder)
+    if encoder.identity != made.identity:
+        problem = _wrong_encoder(made, encoder, made.encoder)
+        raise InputError(f"{problem}: install that version, {_how_to_rebuild(made.encoder)}")
+    return encoder
+
+
+def _check_identity(encoder: Encoder, made: MeaningOptions, given: Any) -> Encoder:
+    if encoder.identity == made.identity:
+        return encoder
+    if made.encoder is None:
+        way_out = f"pass {_name_and_version(made.identity)} again"
+    else:
+        way_out = f"omit the encoder to use the index's own ({made.encoder})"
+    problem = _wrong_encoder(made, encoder, _encoder_name(given))
+    raise InputError(f"{problem}: {way_out}, {_how_to_rebuild(given)}")
+
+
+def _wrong_encoder(made: MeaningOptions, encoder: Encoder, name: str) -> str:
+    from lakejoin.encoders.protocol import describe_difference
+
+    differences = describe_difference(made.identity, encoder.identity)
+    return f"the encoder {name} did not make the vectors of this index ({differences})"
+
+
+def _how_to_rebuild(given: Any) -> str:
+    """How to rebuild the vectors with an encoder: a command, or a call if it is a Python object."""
+    named = isinstance(given, str | os.PathLike)
+    call = 'lakejoin.index(..., parts=["meaning"], encoder=...)'
+    how = f"{_ADD} --encoder {os.fspath(given)}" if named else call
+    return f"or rebuild all vectors with: {how}"
+
+
+def _encoder_name(given: Any) -> str:
+    """A readable name for an encoder."""
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    return str(getattr(given, "name", None) or getattr(given, "__qualname__", None) or given)
+
+
+def _name_and_version(identity: str) -> str:
+    """The identity without the settings."""
+    return identity.partition(" {")[0]

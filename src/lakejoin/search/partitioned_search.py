@@ -13,31 +13,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import InputError
-from lakejoin.search.query_columns import ColumnChoice
 from lakejoin.engines.containment.engine import (
-    ContainmentParts,
     ContainmentEngine,
+    ContainmentParts,
     filter_by_share,
     read_column_sizes,
 )
-from lakejoin.search.copies import Copies
-from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.engines.hits import ExcludedColumns, RankedHits, merge_ranked_hits
+from lakejoin.errors import InputError
 from lakejoin.search.options import AUTO, ByMeaning
-from lakejoin.engines.ranked import RankedHits, merge_ranked_hits
+from lakejoin.search.query_columns import ColumnChoice
 from lakejoin.search.searcher import Searcher, left_out_note
+from lakejoin.search.table_versions import Copies
 
 if TYPE_CHECKING:
-    from lakejoin.search.answer import Answer
-    from lakejoin.engines.hits import Hits
-    from lakejoin.search.key_search import KeySearch
     from lakejoin.engines.composite.hits import KeyHits
-    from lakejoin.search.meaning_search import MeaningSearch
-    from lakejoin.engines.mine import QueryTable
-    from lakejoin.search.distance_search import DistanceSearch
-    from lakejoin.search.options_more import SearchOptions
-    from lakejoin.engines.query import Query
+    from lakejoin.engines.hits import Hits
     from lakejoin.engines.meaning.hits import VectorHits
+    from lakejoin.engines.query import Query, QueryTable
+    from lakejoin.search.answer import Answer
+    from lakejoin.search.distance_search import DistanceSearch
+    from lakejoin.search.key_search import KeySearch
+    from lakejoin.search.meaning_search import MeaningSearch
+    from lakejoin.search.options import SearchOptions
 
 Array = np.ndarray[Any, Any]
 
@@ -60,7 +58,9 @@ def check_partitionable(options: SearchOptions) -> None:
         )
 
 
-def merge_partitions(parts: Sequence[PartitionHits], numbers: Sequence[Array], options: SearchOptions) -> PartitionHits:
+def merge_partitions(
+    parts: Sequence[PartitionHits], numbers: Sequence[Array], options: SearchOptions
+) -> PartitionHits:
     """Merge what all partitions found, in the order of the answer; `numbers` are the indexes of
     each partition's segments in the whole index."""
     options = options.settled()
@@ -99,7 +99,11 @@ class PartitionSearcher(Searcher):
             yield PartitionHits(found, sum(map(len, tables)), time.perf_counter() - begin)
 
     def _found(
-        self, query_table: QueryTable, choice: ColumnChoice, options: SearchOptions, excluded: ExcludedColumns
+        self,
+        query_table: QueryTable,
+        choice: ColumnChoice,
+        options: SearchOptions,
+        excluded: ExcludedColumns,
     ) -> RankedHits | ContainmentParts:
         if options.by in ("meaning", "distance"):
             return self._found_near(query_table, choice, options.for_column().settled(), excluded)
@@ -120,7 +124,11 @@ class PartitionSearcher(Searcher):
         return RankedHits(hits, read_column_sizes(hits, self.snapshot.segments), hits.matched)
 
     def _found_near(
-        self, query_table: QueryTable, choice: ColumnChoice, options: SearchOptions, excluded: ExcludedColumns
+        self,
+        query_table: QueryTable,
+        choice: ColumnChoice,
+        options: SearchOptions,
+        excluded: ExcludedColumns,
     ) -> RankedHits:
         assert options.near is not None
         hits = replace(self._near(query_table, choice.places, options, excluded).hits(), near=())
@@ -165,7 +173,9 @@ class CompletingSearcher(Searcher):
         assert isinstance(found, RankedHits)
         return found.hits
 
-    def _excluded(self, copies: Copies, options: SearchOptions) -> tuple[ExcludedColumns, list[str]]:
+    def _excluded(
+        self, copies: Copies, options: SearchOptions
+    ) -> tuple[ExcludedColumns, list[str]]:
         # To explain why nothing was found, all segments are searched again.
         if not options.others or not len(self._best) or options.min:
             return super()._excluded(copies, options)

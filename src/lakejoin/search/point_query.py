@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import InputError
 from lakejoin.engines.composite.query import distinct_rows
+from lakejoin.errors import InputError
 from lakejoin.store.coordinate_columns import (
     LATITUDE,
     LONGITUDE,
     AxisColumn,
-    parse_axis_name,
     find_coordinate_pairs,
     names_coordinates,
+    parse_axis_name,
 )
 from lakejoin.store.parsed_numbers import (
     KIND_SHARE,
     ParsedValues,
-    column_degrees,
-    common_dimension,
-    column_numbers,
-    parse_values,
     are_on_globe,
-    vector_share,
+    column_degrees,
+    column_numbers,
+    common_dimension,
+    parse_values,
     parse_vectors,
+    vector_share,
 )
-from lakejoin.store.point_sets import NUMBER, COORDINATES, VECTOR
+from lakejoin.store.point_sets import COORDINATES, NUMBER, VECTOR
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import QueryTable
 
 Array = np.ndarray[Any, Any]
 
@@ -190,7 +190,10 @@ def _axis(readings: ParsedValues, name: str) -> str:
 def _axis_by_letters(readings: ParsedValues) -> str:
     from lakejoin.kernels import coordinate_texts
 
-    north, east = readings.share(coordinate_texts.LATITUDE), readings.share(coordinate_texts.LONGITUDE)
+    north, east = (
+        readings.share(coordinate_texts.LATITUDE),
+        readings.share(coordinate_texts.LONGITUDE),
+    )
     if north >= KIND_SHARE / 2 and not east:
         return LATITUDE
     return LONGITUDE if east >= KIND_SHARE / 2 and not north else ""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from lakejoin.engines.query import is_searched
 from lakejoin.errors import InputError
-from lakejoin.values.column_names import find_column
 from lakejoin.model import ColumnType
-from lakejoin.engines.mine import is_searched
+from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
+    from lakejoin.engines.query import QueryTable
     from lakejoin.model import ColumnProfile
-    from lakejoin.engines.mine import QueryTable
 
 ALL_COLUMNS = "*"
 _FIXES = "names a partner column, which takes a key of two or more columns"
@@ -41,7 +41,9 @@ class ColumnChoice:
         return bool(self.fixed)
 
 
-def choose_columns(table: QueryTable, on: ColumnSelection, all_columns: bool, by: str = "overlap") -> ColumnChoice:
+def choose_columns(
+    table: QueryTable, on: ColumnSelection, all_columns: bool, by: str = "overlap"
+) -> ColumnChoice:
     """Choose the columns to search for.
 
     `on` is a name, a zero-based index, `"*"` for every column that the index searches, or None for

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lakejoin.errors import InputError
 from lakejoin.search.evidence import (
     Evidence,
-    SharedValues,
     SearchedValues,
+    SharedValues,
     compute_evidence,
     list_matches,
     make_names_unique,
@@ -21,8 +21,8 @@ from lakejoin.search.evidence import list_unmatched as unmatched_values
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.engines.mine import QueryTable
-    from lakejoin.search.near_evidence import MatchingPairs
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.search.evidence import MatchingPairs
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.manifest import Manifest
     from lakejoin.store.segment import Segment
@@ -199,7 +199,7 @@ class NearResult(Result):
     @property
     def listed(self) -> bool:
         """Whether the pairs are few enough to list in memory."""
-        from lakejoin.search.near_evidence import MAX_LISTED_PAIRS
+        from lakejoin.search.evidence import MAX_LISTED_PAIRS
 
         return self.pairs <= MAX_LISTED_PAIRS
 
@@ -211,7 +211,7 @@ class NearResult(Result):
     @cached_property
     def evidence(self) -> Evidence | None:
         """Row coverage, fan-out, examples and median distance; None if there are too many pairs."""
-        from lakejoin.search.near_evidence import compute_near_evidence
+        from lakejoin.search.evidence import compute_near_evidence
 
         if not self.listed:
             return None
@@ -221,7 +221,7 @@ class NearResult(Result):
         """The matching pairs, nearest first: `value` as spelled in the query table, `partner` as in
         the lake table, their `distance`, and their rows (`mine`, `theirs`). `differing` leaves out
         equal values."""
-        from lakejoin.search.near_evidence import list_near_matches
+        from lakejoin.search.evidence import list_near_matches
 
         return list_near_matches(self._found.query, self._partners(), limit, differing)
 
@@ -232,15 +232,17 @@ class NearResult(Result):
 
     def unmatched(self, limit: int | None = None) -> pa.Table:
         """The query values without a match: `value` and its rows, `mine`."""
-        from lakejoin.search.near_evidence import list_near_unmatched
+        from lakejoin.search.evidence import list_near_unmatched
 
         return list_near_unmatched(self._found.query, self._partners(), limit)
 
     def farthest(self, limit: int | None = None, *, differing: bool = False) -> pa.Table:
         """The matching pairs, farthest first: those that are only just near enough."""
-        from lakejoin.search.near_evidence import list_near_matches
+        from lakejoin.search.evidence import list_near_matches
 
-        return list_near_matches(self._found.query, self._partners(), limit, differing, farthest=True)
+        return list_near_matches(
+            self._found.query, self._partners(), limit, differing, farthest=True
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The result as a JSON object: the keys of every result, `pairs` and `distance`."""
@@ -248,7 +250,7 @@ class NearResult(Result):
 
     def sql(self) -> str:
         """DuckDB SQL that joins through a list of the pairs; raises an error for distances."""
-        from lakejoin.codegen.near_sql import write_pairs_join_sql
+        from lakejoin.codegen.result_sql import write_pairs_join_sql
 
         return write_pairs_join_sql(self._found, self._partners())
 
@@ -256,7 +258,7 @@ class NearResult(Result):
         if self.partners is None:
             raise InputError("this result is detached from its index; search again")
         if not self.listed:
-            from lakejoin.search.near_evidence import MAX_LISTED_PAIRS
+            from lakejoin.search.evidence import MAX_LISTED_PAIRS
 
             raise InputError(
                 f"{self.table} has {self.pairs:,} matching pairs, but only {MAX_LISTED_PAIRS:,} can be "

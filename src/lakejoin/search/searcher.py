@@ -10,29 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.engines.containment.engine import ContainmentEngine, filter_by_share
+from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
+from lakejoin.engines.query import Query, unsearched_note
 from lakejoin.errors import InputError
 from lakejoin.search.answer import Answer
-from lakejoin.engines.containment.engine import ContainmentEngine, filter_by_share
-from lakejoin.search.copies import Copies
 from lakejoin.search.answer_display import format_percent
 from lakejoin.search.evidence import QueryCodes, SearchedValues, find_shared_values
-from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
-from lakejoin.engines.mine import unsearched_note
-from lakejoin.search.options_more import DEFAULT_K, SearchOptions
+from lakejoin.search.options import DEFAULT_K, SearchOptions
+from lakejoin.search.result import NearResult, Result, ResultLocation
+from lakejoin.search.table_versions import Copies
 from lakejoin.store.segment_tables import SegmentTables
-from lakejoin.engines.query import Query
-from lakejoin.search.result import ResultLocation, NearResult, Result
 
 if TYPE_CHECKING:
-    from lakejoin.search.query_columns import ColumnChoice
-    from lakejoin.search.key_search import KeySearch
     from lakejoin.engines.composite.hits import KeyCounters, KeyHits
-    from lakejoin.search.meaning_search import MeaningSearch
-    from lakejoin.search.meanings import MeaningIndex
-    from lakejoin.engines.mine import QueryTable
-    from lakejoin.search.distance_search import DistanceSearch
-    from lakejoin.engines.overlap.read_costs import ReadCosts
     from lakejoin.engines.meaning.hits import VectorCounters, VectorHits
+    from lakejoin.engines.overlap.read_costs import ReadCosts
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.search.distance_search import DistanceSearch
+    from lakejoin.search.key_search import KeySearch
+    from lakejoin.search.meaning_search import MeaningIndex, MeaningSearch
+    from lakejoin.search.query_columns import ColumnChoice
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
@@ -190,7 +188,7 @@ class Searcher:
 
     @cached_property
     def _meanings(self) -> MeaningIndex:
-        from lakejoin.search.meanings import MeaningIndex
+        from lakejoin.search.meaning_search import MeaningIndex
 
         return MeaningIndex(self.snapshot)
 
@@ -249,7 +247,9 @@ class Searcher:
         copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
         return ExcludedColumns(self._without(copies.all()))
 
-    def _excluded(self, copies: Copies, options: SearchOptions) -> tuple[ExcludedColumns, list[str]]:
+    def _excluded(
+        self, copies: Copies, options: SearchOptions
+    ) -> tuple[ExcludedColumns, list[str]]:
         """The columns to leave out, and notes about them."""
         if not options.others:
             return ExcludedColumns(self._dead), []
@@ -337,7 +337,9 @@ class Searcher:
             # Sketches can miss a column, so this is not proof that there is none.
             return [*notes, f"sketches found no {where} that contains enough; {_EXACTLY}"]
         if options.min is not None and options.min > 0 and len(query) > 1:
-            values = f"{format_percent(options.min)} of the {len(query):,} values of {query.column!r}"
+            values = (
+                f"{format_percent(options.min)} of the {len(query):,} values of {query.column!r}"
+            )
             return [*notes, f"no {where} contains {values}"]
         if len(query) > 1:
             values = f"none of the {len(query):,} values of {query.column!r}"
@@ -378,7 +380,7 @@ def left_out_note(tables: int, itself: bool) -> list[str]:
 
 def _unlisted(results: Sequence[NearResult], options: SearchOptions) -> list[str]:
     """The note about results with too many pairs to list."""
-    from lakejoin.search.near_evidence import MAX_LISTED_PAIRS
+    from lakejoin.search.evidence import MAX_LISTED_PAIRS
 
     many = sum(not result.listed for result in results)
     if not many:

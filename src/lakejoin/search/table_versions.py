@@ -1,14 +1,4 @@
-"""Group tables that are copies, or older and newer versions, of one table.
-
-Two tables are versions if they share nearly all columns and most rows: rows with the same key are
-compared, and in each column nearly all cells are equal. A table of another year has the same keys
-but other figures and is no version; nor is one with the same columns and other keys. File names do
-not matter.
-
-The work is bounded: each table is sampled, and all tables sample the same rows, those whose key has
-a low hash. The key is up to three columns with nearly as many values as rows, or else the row
-number.
-"""
+"""Find exact copies of the query table, and group copies and versions of result tables."""
 
 from __future__ import annotations
 
@@ -21,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.engines.query import NO_CELL, QueryTable
 from lakejoin.model import null_id
 from lakejoin.store.dictionary import string_buffers
 from lakejoin.store.rows import NULL
+from lakejoin.store.segment_tables import SegmentTables
 
 if TYPE_CHECKING:
+    from lakejoin.model import ColumnProfile
     from lakejoin.search.result import ResultLocation
     from lakejoin.store.catalog import ColumnEntry, TableEntry
     from lakejoin.store.segment import Segment
+
 
 Array = np.ndarray[Any, Any]
 Name = tuple[str, int]  # of a column, and how many columns before it have the same name
@@ -287,3 +281,103 @@ def _mixed(numbers: Array) -> Array:
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+
+_CHECKED = ("nulls", "distinct", "min_length", "max_length")
+
+
+class Copies:
+    """The copies of one table, found on demand; `place` is a column that is already encoded."""
+
+    def __init__(
+        self,
+        segments: Sequence[Segment],
+        places: Sequence[SegmentTables],
+        query_table: QueryTable,
+        column_index: int,
+    ) -> None:
+        self.mine = query_table
+        self.place = column_index
+        self._segments = segments
+        self._places = places
+        self._known: dict[tuple[int, int], bool] = {}
+
+    @property
+    def home(self) -> tuple[int, int] | None:
+        """(segment index, table index) of the query table, if it is in the lake."""
+        return self.mine.home
+
+    def kind(self, segment: int, table: int) -> str:
+        """`"itself"`, `"copy"`, or empty for any other table."""
+        if (segment, table) == self.home:
+            return "itself"
+        return "copy" if self._is_copy(segment, table) else ""
+
+    def all(self) -> list[Array]:
+        """By segment, the live tables that are the query table or a copy of it."""
+        copies = []
+        for segment_index, segment in enumerate(self._segments):
+            dead = set(segment.record.dead)
+            tables = [
+                table
+                for table in self._likely(segment_index).tolist()
+                if table not in dead and self.kind(segment_index, table)
+            ]
+            copies.append(np.array(tables, dtype=np.int64))
+        return copies
+
+    def _likely(self, segment_index: int) -> Array:
+        """The tables of a segment whose shape and profiles are those of the query table."""
+        places = self._places[segment_index]
+        fits = (places.width == len(self.mine.names)) & (places.rows == self.mine.rows())
+        return self._alike(segment_index, np.flatnonzero(fits))
+
+    def _alike(self, segment_index: int, tables: Array) -> Array:
+        """The tables whose column profiles equal the query table's. Checks column by column, so
+        that most columns of a file need not be encoded."""
+        width = len(self.mine.names)
+        for column_index in [self.place, *(i for i in range(width) if i != self.place)]:
+            if not len(tables):
+                break
+            columns = self._places[segment_index].first[tables] + column_index
+            tables = tables[self._fits(segment_index, columns, self.mine.profile(column_index))]
+        return tables
+
+    def _fits(self, segment_index: int, columns: Array, profile: ColumnProfile) -> Array:
+        fits = np.ones(len(columns), dtype=bool)
+        for name in _CHECKED:
+            known = self._places[segment_index].profile(name)
+            fits &= known[columns] == getattr(profile, name)
+        return fits
+
+    def _is_copy(self, segment: int, table: int) -> bool:
+        key = (segment, table)
+        if key not in self._known:
+            places, width = self._places[segment], len(self.mine.names)
+            self._known[key] = (
+                int(places.width[table]) == width
+                and int(places.rows[table]) == self.mine.rows()
+                and len(self._alike(segment, np.array([table]))) == 1
+                and all(self._same(segment, table, column_index) for column_index in range(width))
+            )
+        return self._known[key]
+
+    def _same(self, segment_index: int, table: int, column_index: int) -> bool:
+        """Whether a column equals that of a lake table, cell by cell."""
+        segment, rows = self._segments[segment_index], self.mine.rows()
+        theirs = segment.rows.codes(
+            int(self._places[segment_index].first[table]) + column_index, rows
+        )
+        home = self.home
+        if home is not None and home[0] == segment_index:
+            own = int(self._places[segment_index].first[home[1]]) + column_index
+            return np.array_equal(segment.rows.codes(own, rows), theirs)
+        from lakejoin.store.dictionary import NOT_FOUND
+
+        tokens, cells = self.mine.cells(column_index)
+        codes = segment.dictionary.find(tokens)
+        if (codes == NOT_FOUND).any():
+            return False  # else an unknown value would look like a null
+        null = cells == NO_CELL
+        mine = np.append(codes, NO_CELL)[np.where(null, len(codes), cells)]
+        return np.array_equal(mine, theirs)

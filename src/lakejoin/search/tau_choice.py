@@ -1,4 +1,5 @@
-"""Choose tau: the default of an encoder, or the knee of how many columns qualify at each tau."""
+"""How near matches must be: the tau of an encoder, its automatic choice with a plot, and formatted
+distances."""
 
 from __future__ import annotations
 
@@ -8,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.search.reach import format_tau
-
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 Array = np.ndarray[Any, Any]
 
@@ -78,12 +78,10 @@ class TauCounts:
         return self.to_arrow().to_pandas()
 
     def __repr__(self) -> str:
-        from lakejoin.search.tau_plot import plot_text
 
         return "\n".join([*plot_text(self), self.why])
 
     def _repr_html_(self) -> str:
-        from lakejoin.search.tau_plot import plot_svg
 
         return plot_svg(self)
 
@@ -160,3 +158,170 @@ def find_knee(counts: Array) -> int:
     # Rounding errors on a straight line are not a knee.
     knee = int(np.argmax(below > below.max() - 1e-9 * max(1.0, counts[-1])))
     return knee if below[knee] > 1e-9 * max(1.0, counts[-1]) else 0
+
+
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_HEIGHT = 6  # lines of the plot
+_TICK = 10  # bars from one label below to the next
+
+
+def plot_text(taus: TauCounts) -> list[str]:
+    """Plot in lines of text: a title, bars, and the axis with a mark at the chosen tau.
+
+    A bar with a positive count is never empty.
+    """
+    most = max(taus.columns, default=0)
+    gauge = max(len(f"{most:,}"), 2)
+    eighths = [_height(count, most, _HEIGHT * 8) for count in taus.columns]
+    lines = [f"columns with matches for {taus.least:,} of {_values(taus)}, by tau"]
+    for line in range(_HEIGHT - 1, -1, -1):
+        label = f"{most:,}" if line == _HEIGHT - 1 else "0" if line == 0 else ""
+        bars = "".join(_EIGHTHS[min(8, max(0, height - 8 * line))] for height in eighths)
+        lines.append(f"{label:>{gauge}} │{bars}".rstrip())
+    taken = _taken(taus)
+    lines.append(" " * gauge + " └" + "".join("▲" if i == taken else "─" for i in range(len(taus))))
+    lines.append(" " * (gauge + 2) + _labels(taus))
+    return lines
+
+
+def _values(taus: TauCounts) -> str:
+    sampled = f" (a sample of {taus.of:,})" if taus.of > taus.values else ""
+    return f"{taus.values:,} values{sampled}"
+
+
+def _height(count: int, most: int, room: int) -> int:
+    return max(1, round(room * count / most)) if count else 0
+
+
+def _taken(taus: TauCounts) -> int:
+    """The index of the bar of the chosen tau; -1 if it is not on the axis."""
+    return taus.tau.index(taus.taken) if taus.taken in taus.tau else -1
+
+
+def _labels(taus: TauCounts) -> str:
+    line = ""
+    for i in range(_TICK - 1, len(taus), _TICK):
+        label = format_tau(taus.tau[i])
+        line = line.ljust(i + 1 - len(label)) + label
+    return line
+
+
+# -- notebooks -----------------------------------------------------------------------------------
+
+_BAR = 8  # pixels per bar
+_TALL = 120  # pixels of the tallest bar
+_LEFT, _BELOW, _ABOVE = 60, 34, 22
+# Half-transparent colours suit light and dark pages.
+_COLOUR, _TAKEN, _INK = "rgba(56,132,255,.55)", "rgba(230,120,30,.9)", "currentColor"
+
+
+def plot_svg(taus: TauCounts) -> str:
+    """Plot as a self-contained SVG; its title gives the same explanation."""
+    most = max(taus.columns, default=0)
+    width, height = _LEFT + _BAR * len(taus) + 10, _ABOVE + _TALL + _BELOW
+    ground, taken = _ABOVE + _TALL, _taken(taus)
+    parts = [
+        f"<title>{taus.why}</title>",
+        _words(_LEFT, 12, f"columns by tau ({taus.least:,} of {_values(taus)})", "start"),
+        _words(_LEFT - 6, _ABOVE + 8, f"{most:,}", "end"),
+        _words(_LEFT - 6, ground, "0", "end"),
+        f'<line x1="{_LEFT}" y1="{ground}" x2="{width - 10}" y2="{ground}" stroke="{_INK}"/>',
+    ]
+    for i, count in enumerate(taus.columns):
+        tall = _height(count, most, _TALL)
+        parts.append(
+            f'<rect x="{_LEFT + _BAR * i + 1}" y="{ground - tall}" width="{_BAR - 2}" '
+            f'height="{tall}" fill="{_TAKEN if i == taken else _COLOUR}">'
+            f"<title>tau {format_tau(taus.tau[i])}: {count:,}</title></rect>"
+        )
+        if (i + 1) % _TICK == 0:
+            parts.append(
+                _words(_LEFT + _BAR * i + 4, ground + 14, format_tau(taus.tau[i]), "middle")
+            )
+    parts.append(_words(_LEFT, ground + 30, taus.why, "start"))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{max(width, 640)}" '
+        f'height="{height}" font-size="11" font-family="sans-serif">{"".join(parts)}</svg>'
+    )
+
+
+def _words(x: int, y: int, text: str, anchor: str) -> str:
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="{_INK}">{text}</text>'
+
+
+_MILLIMETRE = 0.001  # shorter distances are rounding errors
+
+
+def _plain(number: float, digits: int) -> str:
+    """Format a number with that many significant digits, if possible without an exponent."""
+    return f"{number:,.0f}" if 999.5 <= number < 1e15 else f"{number:.{digits}g}"
+
+
+def format_tau(tau: float) -> str:
+    """Format a tau.
+
+    >>> format_tau(0.3), format_tau(0.065), format_tau(0.0)
+    ('30%', '6.5%', '0%')
+    """
+    return f"{100 * tau:.4g}%"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How near the matches of an answer had to be.
+
+    By meaning: `tau`, and the identity of the `encoder`; `taus` if tau was chosen automatically. By
+    distance: `within` as the caller wrote it, and the `metric`. `measure` is what was counted.
+    `unit` is the unit of distances: `"%"` for a share (of the largest distance by meaning, of the
+    query's number by distance), `"m"` for metres, `" rad"` for angles, empty for plain numbers.
+    """
+
+    measure: str
+    tau: float | None = None
+    encoder: str | None = None
+    within: str | None = None
+    metric: str | None = None
+    unit: str = ""
+    taus: TauCounts | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as in `--json`."""
+        return {
+            "tau": self.tau,
+            "within": self.within,
+            "metric": self.metric,
+            "measure": self.measure,
+            "encoder": self.encoder,
+            "taus": self.taus.to_dict() if self.taus else None,
+        }
+
+    def shown(self, distance: float | None) -> str:
+        """Format a distance.
+
+        >>> meaning, place = Reach("hit", tau=0.3, unit="%"), Reach("hit", within="500m", unit="m")
+        >>> meaning.shown(0.2134), place.shown(312.4), place.shown(2345.0), meaning.shown(None)
+        ('21.3%', '312 m', '2.35 km', '-')
+        >>> place.shown(2.4e-9), Reach("hit", within="1e7").shown(5556000.0)
+        ('0 m', '5,556,000')
+        """
+        if distance is None:
+            return "-"
+        if self.unit == "%":
+            return f"{_plain(100 * distance, 3)}%"
+        if self.unit == "m":
+            distance = distance if distance >= _MILLIMETRE else 0.0
+            return f"{distance:.3g} m" if distance < 999.5 else f"{distance / 1000:,.2f} km"
+        return f"{_plain(distance, 4)}{self.unit}"
+
+    @property
+    def said(self) -> str:
+        """How near, for a sentence.
+
+        >>> Reach("hit", tau=0.3, unit="%").said, Reach("hit", within="500m", unit="m").said
+        ('within tau 30%', 'within 500m')
+        """
+        return (
+            f"within tau {format_tau(self.tau)}"
+            if self.tau is not None
+            else f"within {self.within}"
+        )

@@ -1,27 +1,35 @@
-"""Build the FastAPI application: routes, error handlers, the built page, guard and metrics."""
+"""Build the web application and run it with uvicorn: routes, error handlers, the built page, and
+connections that are closed when they stall."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import sys
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lakejoin import __version__
-from lakejoin.server.response_models import PROBLEMS
+from lakejoin.errors import LakejoinError
+from lakejoin.server.api_problems import Problem
 from lakejoin.server.guard import App, Guard
 from lakejoin.server.metrics import MetricsMiddleware
-from lakejoin.server.problems import Problem
-from lakejoin.server.routes import upload_routes, read_routes, telling, job_routes
+from lakejoin.server.response_models import PROBLEMS
+from lakejoin.server.routes import job_routes, read_routes, upload_routes
+from lakejoin.server.routes import read_routes as telling
 from lakejoin.server.services import Services
-from lakejoin.errors import LakejoinError
+from lakejoin.server.settings import Settings
 
 API = "/api/v1"
 PAGE = Path(__file__).parent / "page"
@@ -53,7 +61,12 @@ def build_application(services: Services) -> App:
         lifespan=lifespan,
     )
     app.state.services = services
-    for router in (read_routes.router, job_routes.router, upload_routes.router, telling.health_router):
+    for router in (
+        read_routes.router,
+        job_routes.router,
+        upload_routes.router,
+        telling.health_router,
+    ):
         app.include_router(router, prefix=API, responses=PROBLEMS)
     _handle_errors(app)
     _serve_page(app)
@@ -111,3 +124,80 @@ def _page_files() -> set[str]:
     if not PAGE.is_dir():
         return set()
     return {path.name for path in PAGE.iterdir() if path.is_file()}
+
+
+class WatchedConnection(H11Protocol):
+    """An HTTP connection that is checked regularly for progress."""
+
+    look_seconds = 2.0
+    head_seconds = 20.0  # for the request head to arrive
+    unread_seconds = 60.0  # without a byte of the response being read
+
+    _timer: asyncio.TimerHandle | None = None
+    _waiting_for: tuple[str, Any] | None = None  # unchanged as long as nothing happens
+    _since = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start checking."""
+        super().connection_made(transport)
+        self._check_progress()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop checking."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _check_progress(self) -> None:
+        now, waiting_for = self.loop.time(), self._find_wait()
+        if waiting_for != self._waiting_for:
+            self._waiting_for, self._since = waiting_for, now
+        if waiting_for is not None:
+            limit = self.head_seconds if waiting_for[0] == "head" else self.unread_seconds
+            if now - self._since >= limit:
+                self.transport.abort()
+                return
+        self._timer = self.loop.call_later(self.look_seconds, self._check_progress)
+
+    def _find_wait(self) -> tuple[str, Any] | None:
+        """What the client has to do next; None while it is the server's turn. The guard limits how
+        long a request body may take."""
+        if unread := self.transport.get_write_buffer_size():
+            return "unread", unread
+        if self.cycle is None or self.cycle.response_complete:
+            return "head", id(self.cycle)
+        return None
+
+
+_CONNECTIONS = 512
+_SHUTDOWN_SECONDS = 2  # for open requests to finish
+
+
+def run_server(settings: Settings, listening: socket.socket) -> None:
+    """Serve until a signal arrives."""
+    services = Services(settings)
+    config = uvicorn.Config(
+        build_application(services),
+        http=WatchedConnection,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        ws="none",
+        lifespan="on",
+    )
+    _Server(config, services).run([listening])
+
+
+class _Server(uvicorn.Server):
+    """Stops running work before it waits for open requests, so that callers get an error."""
+
+    def __init__(self, config: uvicorn.Config, services: Services) -> None:
+        super().__init__(config)
+        self._services = services
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop the children, then shut down as uvicorn does."""
+        await self._services.stop_work()
+        await super().shutdown(sockets)

@@ -9,15 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.server.child_pool import Listener
-from lakejoin.server.children import ChildPool
-from lakejoin.server.desk import Workspace
-from lakejoin.server.ids import TableId, hash_id
-from lakejoin.server.problems import Problem
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.child_pool import ChildPool, Listener
 from lakejoin.server.disk_cache import DiskCache
-from lakejoin.server.sql.statement_runner import ColumnTypeHint, SqlRunner
-from lakejoin.server.workspace import ARROW_SUFFIX, TableDescription, ServedTable
 from lakejoin.server.jobs.chain_steps import JoinRequest
+from lakejoin.server.sql.statement_runner import ColumnTypeHint, SqlRunner
+from lakejoin.server.workspace import (
+    ARROW_SUFFIX,
+    ServedTable,
+    TableDescription,
+    TableId,
+    Workspace,
+    hash_id,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +40,9 @@ class ChainRunner:
     workers: ChildPool
     sql: SqlRunner
 
-    async def tables(self, start: str, steps: Sequence[Step], listener: Listener) -> list[TableDescription]:
+    async def tables(
+        self, start: str, steps: Sequence[Step], listener: Listener
+    ) -> list[TableDescription]:
         """Describe the start and the table of each step."""
         table = await asyncio.to_thread(self.desk.tables.open, start)
         infos = [await asyncio.to_thread(table.info)]

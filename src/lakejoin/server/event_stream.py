@@ -12,8 +12,8 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
+from lakejoin.server.api_problems import Problem
 from lakejoin.server.child_pool import Listener
-from lakejoin.server.problems import Problem
 
 EVENTS = "text/event-stream"
 _ALIVE_SECONDS = 5.0  # without news, a progress event is repeated

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from lakejoin.server.problems import Problem
+from lakejoin.server.api_problems import Problem
 from lakejoin.server.settings import LOOPBACK, Settings
 
 Scope = MutableMapping[str, Any]

@@ -12,10 +12,12 @@ import traceback
 from collections.abc import Callable
 from typing import IO, Any
 
-from lakejoin.server.problems import Problem
+from lakejoin.server.api_problems import Problem
 
 Message = dict[str, Any]
-ProgressReporter = Callable[[str, Any], None]  # ("progress" or "partial", data); raises Stopped if cancelled
+ProgressReporter = Callable[
+    [str, Any], None
+]  # ("progress" or "partial", data); raises Stopped if cancelled
 JobHandler = Callable[[Message, ProgressReporter], Any]
 
 _LENGTH = struct.Struct(">I")

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from lakejoin.server.table_output import MEDIA_TYPES
-from lakejoin.server.event_stream import EVENTS
 from lakejoin.model import ColumnType
+from lakejoin.server.event_stream import EVENTS
+from lakejoin.server.table_output import MEDIA_TYPES
 
 Count = Annotated[int, Field(ge=0)]
 Cell = str | int | float | bool | None

@@ -1,9 +1,11 @@
-"""Long-lived services behind the routes: the workspace, child processes and thread lanes."""
+"""Long-lived services behind the routes: the workspace, child processes, thread lanes and
+downloads."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated, Any, TypeVar, cast
@@ -11,16 +13,13 @@ from typing import Annotated, Any, TypeVar, cast
 from fastapi import Depends, Request
 from fastapi.responses import JSONResponse
 
+from lakejoin.server.api_problems import Problem
 from lakejoin.server.chains import ChainRunner
-from lakejoin.server.child_pool import ChildSpec, Listener
-from lakejoin.server.children import ChildPool
-from lakejoin.server.desk import Workspace
-from lakejoin.server.downloads import Downloads
-from lakejoin.server.lanes import ThreadLane
+from lakejoin.server.child_pool import ChildPool, ChildSpec, Listener
 from lakejoin.server.metrics import Metrics
-from lakejoin.server.problems import Problem
 from lakejoin.server.settings import Settings
 from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner
+from lakejoin.server.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -132,3 +131,74 @@ def get_services(request: Request) -> Services:
 
 
 ServicesDependency = Annotated[Services, Depends(get_services)]
+
+
+_MAX_DOWNLOADS = 32
+_DOWNLOAD_THREADS = 2
+
+
+class Downloads:
+    """Running downloads; a slow reader blocks only its own download."""
+
+    def __init__(self, most: int = _MAX_DOWNLOADS) -> None:
+        self._most = most
+        self._threads = ThreadPoolExecutor(_DOWNLOAD_THREADS, "download")
+        self.under_way = 0
+
+    async def streamed(self, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+        """Stream chunks, producing each one when the previous one was read. The first is produced
+        now, so that an early failure is an error response and not a broken download. Raises
+        `Problem` if too many downloads are running."""
+        if self.under_way >= self._most:
+            raise Problem("busy", "too many downloads are running; try again in a moment")
+        return self._counted(await self._next(chunks), chunks)
+
+    async def _counted(self, first: bytes | None, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+        self.under_way += 1
+        try:
+            chunk = first
+            while chunk is not None:
+                if chunk:
+                    yield chunk
+                chunk = await self._next(chunks)
+        finally:
+            self.under_way -= 1
+
+    async def _next(self, chunks: Iterator[bytes]) -> bytes | None:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, next, chunks, None)
+
+    def close(self) -> None:
+        """Produce no more chunks."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+Result = TypeVar("Result")
+
+_MAX_WAITING = 256
+
+
+class ThreadLane:
+    """A thread pool with a time limit and a bounded queue; a `Problem` is raised beyond either."""
+
+    def __init__(self, name: str, threads: int, seconds: float) -> None:
+        self._threads = ThreadPoolExecutor(threads, name)
+        self._seconds = seconds
+        self._waiting = 0
+
+    async def run(self, work: Callable[..., Result], *args: Any) -> Result:
+        """Run `work` in a thread and return its result."""
+        if self._waiting >= _MAX_WAITING:
+            raise Problem("busy", "the server is busy; try again in a moment")
+        self._waiting += 1
+        try:
+            running = asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+            return await asyncio.wait_for(running, self._seconds)
+        except TimeoutError:
+            raise Problem("time", f"this took more than {self._seconds:g} seconds") from None
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        """Accept no more work."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -10,13 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.server.job_loop import Message, ProgressReporter, JobHandler, serve_jobs
-from lakejoin.server.problems import Problem
-from lakejoin.server.settings import Limits
-from lakejoin.server.disk_cache import DiskCache
-from lakejoin.server.workspace import ARROW_SUFFIX, DESCRIPTION_SUFFIX, build_description
 from lakejoin.errors import UnreadableFile
 from lakejoin.model import ReadLimits, Skipped, ValueRules
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.disk_cache import DiskCache
+from lakejoin.server.job_loop import JobHandler, Message, ProgressReporter, serve_jobs
+from lakejoin.server.settings import Limits
+from lakejoin.server.workspace import ARROW_SUFFIX, DESCRIPTION_SUFFIX, build_description
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +33,9 @@ def prepare(setup: Message) -> JobHandler:
     """Set the limits, and load what parsing needs."""
     limits = Limits(**setup["limits"])
     _limit_process(limits)
-    shelf = DiskCache(Path(setup["folder"]) / "uploads", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), limits.uploads_bytes)
+    shelf = DiskCache(
+        Path(setup["folder"]) / "uploads", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), limits.uploads_bytes
+    )
     rules = ValueRules(setup["rules"]["fold"], tuple(setup["rules"]["extra_nulls"]))
     _warm_up(rules)
 
@@ -47,7 +49,12 @@ class _UploadReader:
     """Parses one file and stores its tables."""
 
     def __init__(
-        self, shelf: DiskCache, limits: Limits, rules: ValueRules, job: Message, tell: ProgressReporter
+        self,
+        shelf: DiskCache,
+        limits: Limits,
+        rules: ValueRules,
+        job: Message,
+        tell: ProgressReporter,
     ) -> None:
         self._shelf = shelf
         self._limits = limits
@@ -78,8 +85,8 @@ class _UploadReader:
         return {"tables": ids, "skipped": skipped}
 
     def _streams(self) -> Iterator[TableStream | Skipped]:
-        from lakejoin.formats.blob import Blob
-        from lakejoin.formats.file_reader import wrap_reader_errors, open_tables_in_process
+        from lakejoin.formats.file_reader import open_tables_in_process, wrap_reader_errors
+        from lakejoin.formats.table_stream import Blob
 
         path = self._path
         limits = ReadLimits(
@@ -172,7 +179,7 @@ def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     import pyarrow as pa
 
     from lakejoin.values.column_encoder import repair_text
-    from lakejoin.values.printing import is_text, print_array
+    from lakejoin.values.plain_columns import is_text, print_array
 
     columns = []
     for column, field in zip(batch.columns, schema, strict=True):

@@ -1,24 +1,30 @@
-"""Tables by id: a table of the lake, an upload or a result, with its description and rows."""
+"""Tables by id (of the lake, uploads and results), and the lake and stored files that the server
+and its workers share."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from lakejoin.server.ids import TableId
-from lakejoin.server.problems import Problem
-from lakejoin.server.disk_cache import DiskCache
+from lakejoin.lake_access import CurrentLake
 from lakejoin.model import ColumnProfile, ColumnType
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.disk_cache import DiskCache
+from lakejoin.server.settings import Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.formats.table_stream import Table
     from lakejoin.lake import Lake, LakeTable
+
 
 TableDescription = dict[str, Any]
 
@@ -142,7 +148,9 @@ class StoredTable:
     @cached_property
     def _note(self) -> TableDescription:
         try:
-            note: TableDescription = json.loads(self._path.with_suffix(DESCRIPTION_SUFFIX).read_text("utf-8"))
+            note: TableDescription = json.loads(
+                self._path.with_suffix(DESCRIPTION_SUFFIX).read_text("utf-8")
+            )
         except FileNotFoundError:
             raise _gone(self.id) from None
         return note
@@ -218,3 +226,122 @@ def mark_suggested(columns: list[TableDescription]) -> None:
     likely.sort(key=lambda c: (c["type"] == ColumnType.INTEGER, -c["key_likeness"]))
     for column in columns:
         column["suggested"] = any(column is other for other in likely[:_SUGGESTED])
+
+
+_LOOK_SECONDS = 1.0  # between two checks for a newer version of the index
+_ANSWERS_SHARE = 10  # one tenth of the cache is for answers
+_MAX_ANSWERS = 20_000  # all are listed whenever one is added
+_LINK_BYTES = 200_000_000
+
+
+class Workspace:
+    """The current lake, and the uploads, results, answers and links stored by id."""
+
+    def __init__(
+        self, index: str, folder: Path, limits: Limits, look_seconds: float = _LOOK_SECONDS
+    ) -> None:
+        self.index = index
+        self.folder = folder
+        self.limits = limits
+        self._current = CurrentLake(index, look_seconds)
+        cache = limits.cache_bytes
+        self.answers = DiskCache(
+            folder / "answers", (DESCRIPTION_SUFFIX,), cache // _ANSWERS_SHARE, _MAX_ANSWERS
+        )
+        self.results = DiskCache(
+            folder / "results", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), cache - cache // _ANSWERS_SHARE
+        )
+        self.uploads = DiskCache(
+            folder / "uploads", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), limits.uploads_bytes
+        )
+        self.links = DiskCache(folder / "links", (DESCRIPTION_SUFFIX,), _LINK_BYTES, limits.links)
+        self.tables = TableOpener(self.lake, self.uploads, self.results)
+
+    def lake(self) -> Lake:
+        """The newest version of the index."""
+        return self._current.lake()
+
+    @property
+    def version(self) -> str:
+        """A text that changes whenever the index does, also if it is rebuilt and its version
+        numbers start again at one."""
+        manifest = self.lake().snapshot.manifest
+        segments = ",".join(segment.id for segment in manifest.segments)
+        return f"{manifest.version}@{manifest.created}/{segments}"
+
+    def answer(self, key: str) -> dict[str, Any] | None:
+        """A stored answer; None if there is none."""
+        data = self.answers.read(key)
+        return None if data is None else json.loads(data)
+
+    def keep_answer(self, key: str, answer: dict[str, Any]) -> None:
+        """Store an answer."""
+        self.answers.put(key, {DESCRIPTION_SUFFIX: json.dumps(answer).encode()})
+
+    def sweep_of(self, pid: int) -> None:
+        """Remove the unfinished files of a child that has ended."""
+        for shelf in (self.answers, self.results, self.uploads):
+            shelf.sweep_of(pid)
+
+    def setup(self) -> dict[str, Any]:
+        """What a child needs to open the same workspace."""
+        from dataclasses import asdict
+
+        return {"index": self.index, "folder": str(self.folder), "limits": asdict(self.limits)}
+
+    @classmethod
+    def of(cls, setup: dict[str, Any]) -> Workspace:
+        """Open the workspace in a child. It checks for a newer index on every job: a child behind
+        the server would store results of old rows under the ids of new ones."""
+        limits = Limits(**setup["limits"])
+        return cls(setup["index"], Path(setup["folder"]), limits, look_seconds=0.0)
+
+
+TableKind = Literal["lake", "upload", "result"]
+
+_MADE = re.compile(r"[a-z2-7]{26}(-\d{1,4})?")
+_MAX_NAME = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class TableId:
+    """A table of the lake by name, or an upload or result by an id hashed from its content.
+
+    >>> str(TableId.of("lake:a/b.csv#c")), TableId.of("lake:a/b.csv#c").name
+    ('lake:a/b.csv#c', 'a/b.csv#c')
+    """
+
+    kind: TableKind
+    name: str
+
+    @classmethod
+    def of(cls, text: str) -> TableId:
+        """Parse an id; a text without a kind is the name of a table of the lake."""
+        kind, _, name = text.partition(":")
+        if kind not in get_args(TableKind):
+            kind, name = "lake", text
+        if not name or len(name) > _MAX_NAME or (kind != "lake" and not _MADE.fullmatch(name)):
+            raise Problem(
+                "input", f"{text[:100]!r} is not a table id: use lake:NAME, upload:ID or result:ID"
+            )
+        return cls(kind, name)  # type: ignore[arg-type]  # checked above
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+def hash_id(*parts: Any) -> str:
+    """Hash plain values to an id; equal values give equal ids.
+
+    >>> hash_id("join", {"b": 1, "a": None}) == hash_id("join", {"a": None, "b": 1})
+    True
+    >>> len(hash_id())
+    26
+    """
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return _hash_bytes(text.encode())
+
+
+def _hash_bytes(data: bytes) -> str:
+    """Hash bytes to an id."""
+    return base64.b32encode(hashlib.sha256(data).digest()).decode().lower()[:26]

@@ -50,7 +50,9 @@ def match_chance(values: pa.LargeStringArray, others: pa.LargeStringArray) -> fl
 def match_chance_by(values: pa.LargeStringArray, lookup: Lookup, sample: int = _SAMPLE) -> float:
     """The share of wrong values that `lookup` finds, at least `LEAST_CHANCE`."""
     wrong = wrong_values(values, sample)
-    return combine_chances([WrongValues(group.share, _matched(group.ways, lookup)) for group in wrong])
+    return combine_chances(
+        [WrongValues(group.share, _matched(group.ways, lookup)) for group in wrong]
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -37,7 +37,9 @@ class NameSimilarity:
         return self.alike >= CONTAINED and self.identify
 
 
-def compare_names(left: str, right: str, left_table: str = "", right_table: str = "") -> NameSimilarity:
+def compare_names(
+    left: str, right: str, left_table: str = "", right_table: str = ""
+) -> NameSimilarity:
     """Compare the names of two columns; the names of the tables help if they are known.
 
     >>> compare_names("film_id", "FilmID")

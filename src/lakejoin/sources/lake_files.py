@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from lakejoin.errors import InputError
-from lakejoin.model import Skipped, SourceFile
 from lakejoin.locations import Entry, Location, Problem, split_query
+from lakejoin.model import Skipped, SourceFile
 
 _MAGIC = re.compile(r"[*?\[]")
 _JOB_LEFTOVERS = ("_SUCCESS", "_temporary", "_started_", "_committed_")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lakejoin.spark.graph_build import make_graph
-    from lakejoin.spark.dataframe_join import SparkJoin, join
     from lakejoin.spark.batch_search import search
+    from lakejoin.spark.dataframe_join import SparkJoin, join
+    from lakejoin.spark.graph_build import make_graph
 
 __all__ = ["SparkJoin", "join", "make_graph", "search"]
 

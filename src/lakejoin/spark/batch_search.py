@@ -1,13 +1,8 @@
-"""Searches one index with many query tables, as a Spark job over its segments.
-
-A task searches a group of segments for a chunk of queries: it opens only its segments, runs the
-same engine as a local search, and returns column ids with their scores, packed into one cell. The
-driver merges them, and a second stage collects the evidence for the best ones. Values of tables
-pass through Spark only as examples in an answer, and the index is only read.
-"""
+"""Searches one index with many query tables as a Spark job; answers are DataFrame rows."""
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,26 +12,22 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
-from lakejoin.search.options import NearArguments
-from lakejoin.search.needed_part import require_part
-from lakejoin.search.options_more import SearchOptions
-from lakejoin.search.partitioned_search import check_partitionable
+from lakejoin.locations import Location
 from lakejoin.pipeline.search_tasks import (
     BatchQuery,
-    QueryOutcome,
     GroupHits,
     IndexVersion,
+    QueryOutcome,
     complete_answers,
     find_hits,
     locate_queries,
     merge_hits,
 )
-from lakejoin.spark.batch_rows import FUSED_SCHEMA, SCHEMA, fused_answer_rows, answer_rows
-from lakejoin.spark.failures import job_failure
-from lakejoin.spark.polling import report_job_progress
-from lakejoin.spark.session import parallelism
-from lakejoin.spark.task_runner import Listener, Progress
-from lakejoin.locations import Location
+from lakejoin.search.meaning_search import require_part
+from lakejoin.search.options import NearArguments, SearchOptions
+from lakejoin.search.partitioned_search import check_partitionable
+from lakejoin.spark.session import job_failure, parallelism
+from lakejoin.spark.task_runner import Listener, Progress, report_job_progress
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -45,6 +36,7 @@ if TYPE_CHECKING:
 
     from lakejoin.search.query_columns import ColumnSelection
     from lakejoin.store.segment import SegmentRecord
+
 
 BatchRequest = tuple[str, "On", SearchOptions]
 
@@ -205,7 +197,9 @@ class _Run:
         return numbers.mapInArrow(partial(_run_partition, task, tuple(work)), schema)
 
 
-def group_segments(records: Sequence[SegmentRecord], group_bytes: int, least: int) -> list[list[int]]:
+def group_segments(
+    records: Sequence[SegmentRecord], group_bytes: int, least: int
+) -> list[list[int]]:
     """Group segment indexes to about equal sizes: at least `least` groups if there are as many
     segments, and none much larger than `group_bytes`.
 
@@ -309,3 +303,64 @@ def _complete_rows(
 
 def _done(searched: IndexVersion, work: bytes) -> Iterator[QueryOutcome]:
     yield from complete_answers(searched, pickle.loads(work))
+
+
+SCHEMA = (
+    "query string, mine array<string>, rank bigint, `table` string, columns array<string>, "
+    "matched bigint, containment double, query_size bigint, column_size bigint, "
+    "row_coverage double, fan_out double, matched_examples array<string>, "
+    "unmatched_examples array<string>, copy string, estimate double, error double, pairs bigint, "
+    "distance double, notes array<string>, problem string"
+)
+FUSED_SCHEMA = (
+    "query string, rank bigint, `table` string, score double, reason string, result string, "
+    "notes array<string>, problem string"
+)
+
+
+def answer_rows(name: str, done: QueryOutcome) -> pa.RecordBatch:
+    """One row per result of a query; a row without a rank if there are none."""
+    rows = []
+    for answer in done.answers:
+        about = {"query": name, "mine": list(answer.query.columns), "notes": list(answer.notes)}
+        rows += [{**about, **_flat(result.to_dict())} for result in answer] or [about]
+    if done.error is not None:
+        rows.append({"query": name, "problem": str(done.error)})
+    return _batch(rows, SCHEMA)
+
+
+def fused_answer_rows(name: str, done: QueryOutcome) -> pa.RecordBatch:
+    """The same for a fused search; `result` is the JSON of each result."""
+    rows: list[dict[str, Any]] = []
+    if done.fused is not None:
+        answer = done.fused[0]
+        about = {"query": name, "notes": answer["notes"]}
+        keys = ("rank", "table", "score", "reason")
+        results = [
+            {**about, **{key: found[key] for key in keys}, "result": json.dumps(found, default=str)}
+            for found in answer["results"]
+        ]
+        rows += results or [about]
+    if done.error is not None:
+        rows.append({"query": name, "problem": str(done.error)})
+    return _batch(rows, FUSED_SCHEMA)
+
+
+def _flat(result: dict[str, Any]) -> dict[str, Any]:
+    examples = result.pop("examples")
+    return {**result, **{f"{kind}_examples": texts for kind, texts in examples.items()}}
+
+
+def _batch(rows: list[dict[str, Any]], schema: str) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    kinds = {
+        "string": pa.string(),
+        "array<string>": pa.list_(pa.string()),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+    }
+    fields = [field.split(" ") for field in schema.split(", ")]
+    return pa.RecordBatch.from_pylist(
+        rows, pa.schema([(name.strip("`"), kinds[kind]) for name, kind in fields])
+    )

@@ -22,6 +22,7 @@ import numpy as np
 from lakejoin.errors import IndexProblem, NewerIndex
 from lakejoin.graph.graph_refresh import EarlierGraph
 from lakejoin.graph.segment_overlap import MOST_HASH_RANGES
+from lakejoin.locations import Location
 from lakejoin.pipeline.build import Cluster, build_name
 from lakejoin.pipeline.graph_tasks import (
     CountWork,
@@ -31,19 +32,17 @@ from lakejoin.pipeline.graph_tasks import (
     ReverseWork,
     SegmentPair,
 )
-from lakejoin.pipeline.job_more import Job, Outcome, write_work
-from lakejoin.spark.session import parallelism, open_session
+from lakejoin.pipeline.job import Job, Outcome, write_work
+from lakejoin.spark.session import open_session, parallelism
 from lakejoin.spark.task_runner import Listener, Progress, run_locally, run_tasks
-from lakejoin.locations import Location
-from lakejoin.store.commit import clean_index, clean_after_failure, commit_graph
-from lakejoin.store.graph import (
+from lakejoin.store.commit import build_lock, clean_after_failure, clean_index, commit_graph
+from lakejoin.store.graph_files import (
     GraphOptions,
     PairFileRecord,
     StoredGraph,
     graph_folder,
     write_graph,
 )
-from lakejoin.store.lock import build_lock
 from lakejoin.store.manifest import read_manifest
 from lakejoin.store.snapshot import Snapshot
 
@@ -318,7 +317,9 @@ def _spread(segments: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
     return [tuple(segments[n::groups]) for n in range(groups)]
 
 
-def _ranges(records: Mapping[int, SegmentRecord], twos: Sequence[SegmentPair], cores: int) -> list[RangeWork]:
+def _ranges(
+    records: Mapping[int, SegmentRecord], twos: Sequence[SegmentPair], cores: int
+) -> list[RangeWork]:
     """Ranges of hashes that fit in memory, enough for all cores; none for a single segment, which
     shares values with no other."""
     pairs = tuple((first, second) for first, second in twos if first != second)
@@ -335,7 +336,9 @@ def _ranges(records: Mapping[int, SegmentRecord], twos: Sequence[SegmentPair], c
     return [RangeWork(compared, pairs, part, parts) for part in range(parts)]
 
 
-def _cut(twos: Sequence[SegmentPair], records: Mapping[int, SegmentRecord], tasks: int) -> list[list[SegmentPair]]:
+def _cut(
+    twos: Sequence[SegmentPair], records: Mapping[int, SegmentRecord], tasks: int
+) -> list[list[SegmentPair]]:
     """Cut segment pairs into batches of about equal work; those of one segment stay together."""
     work = [records[first].pairs + records[second].pairs for first, second in twos]
     each = max(1, -(-sum(work) // tasks))

@@ -67,7 +67,9 @@ def find_java() -> JavaHome:
             return JavaHome(path, found.version, source)
         too_old.append(f"Java {found.version} ({source}: {found.home})")
     reason = f"found only {' and '.join(too_old)}" if too_old else "none was found"
-    raise MissingDependency(f"Spark needs Java {OLDEST_JAVA} or newer and {reason}: {_HOW_TO_GET_IT}")
+    raise MissingDependency(
+        f"Spark needs Java {OLDEST_JAVA} or newer and {reason}: {_HOW_TO_GET_IT}"
+    )
 
 
 def parse_version(text: str) -> int | None:

@@ -1,19 +1,20 @@
-"""Provides a Spark session: the caller's, the running one, or a temporary new one."""
+"""Provides a Spark session, and turns failures of Spark into readable errors."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, MissingDependency
-from lakejoin.spark.failures import error_line
 from lakejoin.spark.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 _TRIES = 4  # local mode does not retry a failed task by default
 
@@ -151,3 +152,32 @@ def _need_pyspark() -> None:
 def _first_line(problem: BaseException) -> str:
     lines = str(problem).strip().splitlines()
     return lines[0] if lines else type(problem).__name__
+
+
+_ERROR = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception)\b: ")
+
+
+def job_failure(problem: BaseException) -> BaseException:
+    """The error to raise for a failed Spark job.
+
+    A job ended by Ctrl-C fails too, and PySpark raises that failure instead of the interrupt.
+    """
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
+            return KeyboardInterrupt()
+        cause = cause.__cause__ or cause.__context__
+    return BuildFailed(f"the Spark job failed: {error_line(problem)}")
+
+
+def error_line(problem: BaseException) -> str:
+    """The most useful line of a Spark error: the last that names an error, else the first.
+
+    >>> text = "An error occurred while calling o1.x.\\n: org.apache.SparkException: No such master"
+    >>> error_line(RuntimeError(text))
+    'org.apache.SparkException: No such master'
+    """
+    lines = [line.strip().removeprefix(": ") for line in str(problem).splitlines()]
+    lines = [line for line in lines if line]
+    errors = [line for line in lines if _ERROR.match(line)]
+    return (errors[-1] if errors else lines[0] if lines else type(problem).__name__)[:500]

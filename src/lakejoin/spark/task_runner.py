@@ -1,4 +1,4 @@
-"""Runs the batches of a build as Spark tasks and reports their progress."""
+"""Runs tasks on Spark and reports their progress."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed
-from lakejoin.spark.failures import job_failure
-from lakejoin.pipeline.job_more import Job, Outcome
-from lakejoin.pipeline.job import read_notes
+from lakejoin.pipeline.job import Job, Outcome, read_notes
 from lakejoin.pipeline.task_kinds import run_batch
+from lakejoin.spark.session import job_failure
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
 
 _POLL_SECONDS = 0.25
 _REMOTE_POLL_SECONDS = 5.0
@@ -131,3 +131,47 @@ class _watching:  # noqa: N801 (used as a function, in a with statement)
                 self._stage.unit,
             )
         )
+
+
+_SECONDS = 0.5
+
+
+@contextlib.contextmanager
+def report_job_progress(spark: SparkSession, stage: Progress, listener: Listener) -> Iterator[None]:
+    """Report the progress of the running jobs until the block ends; with Spark Connect, which has
+    no status tracker, only that the stage has begun."""
+    listener(stage)
+    tracker = _tracker(spark)
+    if tracker is None:
+        yield
+        return
+    stop = threading.Event()
+
+    def poll() -> None:
+        while not stop.wait(_SECONDS):
+            with contextlib.suppress(Exception):  # the session is ending
+                listener(replace(stage, files=min(_ended(tracker), stage.total)))
+
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _tracker(spark: Any) -> Any:
+    with contextlib.suppress(Exception):  # Spark Connect has no context
+        return spark.sparkContext.statusTracker()
+    return None
+
+
+def _ended(tracker: Any) -> int:
+    ended = 0
+    for job in tracker.getActiveJobsIds():
+        info = tracker.getJobInfo(job)
+        for stage in info.stageIds if info else ():
+            about = tracker.getStageInfo(stage)
+            ended += about.numCompletedTasks if about else 0
+    return ended

@@ -1,14 +1,18 @@
-"""Commits a new version of an index by replacing its manifest in one step, then cleans up."""
+"""Locks an index for one builder, commits a new version by replacing the manifest, and cleans up."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import re
 import secrets
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +24,13 @@ from lakejoin.store.manifest import (
     IndexOptions,
     Manifest,
     NamedFile,
+    SourceState,
     Totals,
     read_manifest,
+    write_sources,
 )
 from lakejoin.store.segment import Segment, SegmentRecord
 from lakejoin.store.snapshot import segment_folder
-from lakejoin.store.sources import SourceState, write_sources
 
 KEEP_SECONDS = 3600.0
 _BUILD = re.compile(r"\d{6,}[0-9a-f]{4}")
@@ -96,7 +101,9 @@ def _replaced_files(old: Sequence[SegmentRecord], new: Sequence[SegmentRecord]) 
                 yield f"{segment.id}/{component.file}"
 
 
-def clean_index(index: Location, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) -> list[str]:
+def clean_index(
+    index: Location, manifest: Manifest, keep_seconds: float = KEEP_SECONDS
+) -> list[str]:
     """Remove what no reader can need: leftovers of dead builds, and versions retired long ago.
 
     Hold the build lock when calling this. Touches only files with names that we generate; returns
@@ -215,3 +222,117 @@ def _distinct(hashes: np.ndarray[Any, Any]) -> int:
     """The number of distinct hashes; sorting in place is faster than `np.unique`."""
     hashes.sort()
     return int(np.count_nonzero(hashes[1:] != hashes[:-1])) + (len(hashes) > 0)
+
+
+_FILE = "LOCK"
+_STALE_SECONDS = 24 * 3600
+_POLL_SECONDS = 0.2
+_SETTLE_SECONDS = 0.3
+
+
+@contextlib.contextmanager
+def build_lock(index: Location, wait: float = 0.0) -> Iterator[None]:
+    """Lock the index for one builder; waits up to `wait` seconds for another to finish.
+
+    On a local disk the operating system holds the lock and releases it when the process ends.
+    Elsewhere a small file does; one left by a dead builder expires after a day. Remote storage
+    cannot decide between two writers, so both read the file again after writing it, and the commit
+    checks anyway that nobody else has committed.
+    """
+    deadline = time.monotonic() + wait
+    keeper = _local_lock if index.local else _remote_lock
+    while True:
+        index.make_folder()
+        with contextlib.ExitStack() as stack:
+            if stack.enter_context(keeper(index)):
+                yield
+                return
+        if time.monotonic() >= deadline:
+            raise BusyIndex(
+                f"{_holder(index)} is building the index at {index}; wait until it is done, or use "
+                "--wait SECONDS"
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _owner() -> bytes:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": now}
+    return json.dumps({**owner, "token": secrets.token_hex(8)}).encode()
+
+
+def _holder(index: Location) -> str:
+    try:
+        owner = json.loads((index / _FILE).read_bytes())
+        return f"process {owner['pid']} on {owner['host']} (since {owner['since']})"
+    except (OSError, ValueError, KeyError):
+        return "another process"
+
+
+@contextlib.contextmanager
+def _local_lock(index: Location) -> Iterator[bool]:
+    import fcntl
+
+    handle = os.open((index / _FILE).uri, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        if not _is_still(index, handle):  # its holder has removed the file: try again
+            yield False
+            return
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, _owner(), 0)
+        yield True
+        _leave_nothing(index)
+    except BaseException:
+        _leave_nothing(index)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _is_still(index: Location, handle: int) -> bool:
+    try:
+        return os.path.samestat(Path((index / _FILE).uri).stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def _leave_nothing(index: Location) -> None:
+    """Remove the folder of a first build that wrote nothing; the lock is still held."""
+    if index.children() == [_FILE]:
+        with contextlib.suppress(OSError):
+            Path((index / _FILE).uri).unlink()
+            Path(index.uri).rmdir()
+
+
+def _age(location: Location) -> float:
+    """Seconds since the lock was taken, as its holder wrote it: not all storage has file times."""
+    try:
+        since = datetime.fromisoformat(json.loads(location.read_bytes())["since"])
+    except (OSError, ValueError, KeyError):
+        return 0.0
+    return (datetime.now(UTC) - since).total_seconds()
+
+
+@contextlib.contextmanager
+def _remote_lock(index: Location) -> Iterator[bool]:
+    location = index / _FILE
+    if location.kind() == "file" and _age(location) < _STALE_SECONDS:
+        yield False
+        return
+    mine = _owner()
+    location.replace(mine)
+    time.sleep(_SETTLE_SECONDS)
+    if location.read_bytes() != mine:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        with contextlib.suppress(OSError):
+            if location.read_bytes() == mine:
+                location.remove()

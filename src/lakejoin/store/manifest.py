@@ -1,20 +1,19 @@
-"""The manifest: the one file that defines an index, replaced in one step.
-
-It is JSON and small even for a large lake: the segments with their files and checksums, the options
-the index was built with, and the name of the list of source files.
-"""
+"""The manifest, the one file that defines an index, and the list of its source files."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import xxhash
 
 from lakejoin.errors import DamagedIndex, MissingIndex, NewerIndex
-from lakejoin.model import ValueRules
 from lakejoin.locations import Location
+from lakejoin.model import Skipped, SourceFile, ValueRules
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
+from lakejoin.store.catalog import table_from_bytes, table_to_bytes
 from lakejoin.store.meaning_vectors import MeaningOptions
 from lakejoin.store.segment import ComponentRecord, SegmentRecord
 from lakejoin.store.sketches import PERMUTATIONS
@@ -171,3 +170,76 @@ def segment_from_json(body: dict[str, Any]) -> SegmentRecord:
 def mark_dead(record: SegmentRecord, dead: set[int]) -> SegmentRecord:
     """A segment record with more tables marked as removed."""
     return replace(record, dead=tuple(sorted(set(record.dead) | dead)))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """The state of a file when it was indexed, to detect changes.
+
+    `skipped` lists the file itself, or parts of it, that gave no table.
+    """
+
+    size: int
+    mtime_ns: int
+    skipped: tuple[Skipped, ...] = ()
+
+    def same_as(self, file: SourceFile) -> bool:
+        """Whether the file is unchanged."""
+        return self.size == file.size and self.mtime_ns == file.mtime_ns
+
+
+def write_sources(index: Location, name: str, sources: Mapping[str, SourceState]) -> NamedFile:
+    """Write the list of files next to the manifest."""
+    import pyarrow as pa
+
+    skipped = [(name, s) for name, state in sources.items() for s in state.skipped]
+    files = pa.table(
+        {
+            "name": pa.array(sources.keys(), pa.string()),
+            "size": pa.array((s.size for s in sources.values()), pa.int64()),
+            "mtime_ns": pa.array((s.mtime_ns for s in sources.values()), pa.int64()),
+        }
+    )
+    losses = pa.table(
+        {
+            "source": pa.array((n for n, _ in skipped), pa.string()),
+            "name": pa.array((s.name for _, s in skipped), pa.string()),
+            "reason": pa.array((s.reason for _, s in skipped), pa.string()),
+            "detail": pa.array((s.detail for _, s in skipped), pa.string()),
+        }
+    )
+    with ArrayFileWriter(index / name) as out:
+        out.add("files", table_to_bytes(files))
+        out.add("skipped", table_to_bytes(losses))
+    return NamedFile(name, out.record.bytes, out.record.checksum)
+
+
+def read_sources(index: Location, file: NamedFile | None) -> dict[str, SourceState]:
+    """Read the files that an index was built from, by name."""
+    if file is None:
+        return {}
+    data = _open(index, file)
+    skipped: dict[str, list[Skipped]] = {}
+    for row in table_from_bytes(data.array("skipped").all()).to_pylist():
+        skipped.setdefault(row.pop("source"), []).append(Skipped(**row))
+    files = table_from_bytes(data.array("files").all())
+    columns = (files[name].to_pylist() for name in ("name", "size", "mtime_ns"))
+    return {
+        name: SourceState(size, mtime, tuple(skipped.get(name, ())))
+        for name, size, mtime in zip(*columns, strict=True)
+    }
+
+
+def read_skipped(index: Location, file: NamedFile | None) -> list[Skipped]:
+    """Read everything that was skipped, sorted by name."""
+    if file is None:
+        return []
+    rows: Iterable[dict[str, str]] = table_from_bytes(
+        _open(index, file).array("skipped").all()
+    ).to_pylist()
+    skipped = [Skipped(row["name"], row["reason"], row["detail"]) for row in rows]
+    return sorted(skipped, key=lambda s: s.name)
+
+
+def _open(index: Location, file: NamedFile) -> ArrayFile:
+    return ArrayFile(index / file.name, FileRecord(file.bytes, file.checksum))

@@ -1,19 +1,11 @@
-"""The vectors of a segment: one for every distinct value of its text columns.
-
-The vectors are stored in a compact form that gives lower bounds of distances (`store/compact_vectors.py`).
-A search computes the full vectors of the few remaining values from their texts, or reads them if
-they are stored too: by default those of slow encoders, others on request.
-
-A value has a vector if a searched column of type text or mixed contains it. Vector *ids* follow the
-order of the codes, so a group of values is a range of ids too.
-"""
+"""The vectors of the text values of a segment, stored compactly, and their reuse in compaction."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -29,13 +21,14 @@ from lakejoin.store.compact_vectors import (
     VectorSource,
     write_compact_vectors,
 )
-from lakejoin.store.dictionary import Dictionary
-from lakejoin.store.texts import Texts
+from lakejoin.store.dictionary import NOT_FOUND, Dictionary, Texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.store.catalog import Catalog
+    from lakejoin.store.segment import Segment, SegmentRecord
+
 
 Array = np.ndarray[Any, Any]
 
@@ -307,3 +300,46 @@ def meaning_agrees(source: TextSource, stored: MeaningVectors) -> bool:
         return False
     order = np.sort(stored.compact.order)
     return np.array_equal(order, np.arange(len(stored)))
+
+
+class StoredVectorEncoder:
+    """A `TextEncoder` that returns the vectors stored in some segments."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        meta = segments[0].meaning.file.meta
+        self.name: str = meta["name"]
+        self.version: str = meta["version"]
+        self.settings: dict[str, Any] = meta["settings"]
+        self.identity: str = meta["identity"]
+        self.dimension: int = meta["dimension"]
+        self._segments = segments
+
+    def encode(self, texts: pa.LargeStringArray) -> Array:
+        """The vector of each text; one of the segments must have it."""
+        out = np.empty((len(texts), self.dimension), dtype=np.float32)
+        left = np.arange(len(texts))
+        for segment in self._segments:
+            rows, vectors = _find_vectors(segment, texts.take(left))
+            out[left[rows]] = vectors
+            left = np.delete(left, rows)
+        if len(left):
+            raise BuildFailed(f"no vector is stored for {texts[int(left[0])].as_py()!r}")
+        return out
+
+
+def _find_vectors(segment: Segment, texts: pa.LargeStringArray) -> tuple[Array, Array]:
+    """(positions of the texts that a segment has vectors of, these vectors)."""
+    meaning = segment.meaning
+    assert meaning.vectors is not None
+    codes = segment.dictionary.find(texts)
+    ids = meaning.ids_of(codes)
+    rows = np.flatnonzero((codes != NOT_FOUND) & (ids < len(meaning)))
+    rows = rows[meaning.codes.take(ids[rows]) == codes[rows]]
+    return rows, StoredVectors(meaning.vectors, meaning.dimension).take(ids[rows])
+
+
+def all_store_vectors(records: Sequence[SegmentRecord]) -> bool:
+    """Whether all these segments store full vectors of the same encoder."""
+    made = {r.components[MeaningComponent.name].made_with if MeaningComponent.name in r.components
+            else "" for r in records}  # fmt: skip
+    return len(made) == 1 and made.pop().endswith(STORED_SUFFIX)

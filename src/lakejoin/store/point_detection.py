@@ -12,24 +12,24 @@ from lakejoin.store.coordinate_columns import (
     LATITUDE,
     LONGITUDE,
     AxisColumn,
-    find_coordinate_pairs,
     decimals_share,
-    names_longitude_first,
+    find_coordinate_pairs,
     names_coordinates,
+    names_longitude_first,
 )
 from lakejoin.store.parsed_numbers import (
     KIND_SHARE,
     ParsedValues,
+    are_on_globe,
     column_degrees,
-    common_dimension,
     column_numbers,
+    common_dimension,
     parse_points,
     parse_values,
-    are_on_globe,
-    vector_share,
     parse_vectors,
+    vector_share,
 )
-from lakejoin.store.pointkinds import NUMBER, COORDINATES, VECTOR, PointSet, PointSource
+from lakejoin.store.point_sets import COORDINATES, NUMBER, VECTOR, PointSet, PointSource
 from lakejoin.store.rows import NULL
 
 if TYPE_CHECKING:
@@ -150,9 +150,13 @@ class _Reader:
         if float(np.isfinite(degrees).mean()) < KIND_SHARE:
             return None
         letters = ""
-        if parsed.share(coordinate_texts.LATITUDE) >= KIND_SHARE / 2 and not parsed.share(coordinate_texts.LONGITUDE):
+        if parsed.share(coordinate_texts.LATITUDE) >= KIND_SHARE / 2 and not parsed.share(
+            coordinate_texts.LONGITUDE
+        ):
             letters = LATITUDE
-        elif parsed.share(coordinate_texts.LONGITUDE) >= KIND_SHARE / 2 and not parsed.share(coordinate_texts.LATITUDE):
+        elif parsed.share(coordinate_texts.LONGITUDE) >= KIND_SHARE / 2 and not parsed.share(
+            coordinate_texts.LATITUDE
+        ):
             letters = LONGITUDE
         return AxisColumn(column, self._names[column], degrees, letters)
 
@@ -177,7 +181,9 @@ class _Reader:
             if float(real.mean()) >= KIND_SHARE and (
                 certain or _has_decimals(points[real], 2 if names_coordinates(name) else 3)
             ):
-                yield PointSet(COORDINATES, (column,), *distinct_points(points[real], repeats[real]))
+                yield PointSet(
+                    COORDINATES, (column,), *distinct_points(points[real], repeats[real])
+                )
 
     def _pair(self, latitude: int, longitude: int) -> PointSet | None:
         """The coordinates in two columns, of the rows that have both."""
@@ -197,7 +203,9 @@ class _Reader:
         real = are_on_globe(points)
         if not real.any():
             return None
-        return PointSet(COORDINATES, (latitude, longitude), *distinct_points(points[real], repeats[real]))
+        return PointSet(
+            COORDINATES, (latitude, longitude), *distinct_points(points[real], repeats[real])
+        )
 
 
 def parse_column_points(texts: pa.LargeStringArray, name: str) -> Array:

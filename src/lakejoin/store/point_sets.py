@@ -1,33 +1,33 @@
-"""Point sets: the numbers, coordinates and vectors of a segment's columns, for distance search.
-
-A *point set* has the distinct points of a numeric column, of a latitude and a longitude column (or
-one column with both), or of a column of vectors, with the number of rows of each. Numbers ascend;
-coordinates are in Morton order, so that neighbours in the file are neighbours on the map, with a
-bounding box for every `BLOCK` of them; vectors are in lexicographic order.
-
-Points are stored in the narrowest form that gives back the same floats: integers of 1, 2 or 4 bytes
-over a power of ten (12.34 is 1234 / 10^2, exactly the float 12.34), or floats of 4 or 8 bytes. Row
-counts are stored only for sets with repeated points.
-
-Built from the catalog, the dictionary and the rows. Each distinct value of the segment is parsed
-once, which takes 9 bytes per value.
-"""
+"""Point sets: the numbers, coordinates and vectors of a segment's columns, for distance search."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from lakejoin.errors import DamagedIndex
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
-from lakejoin.store.pointforms import FORMS, REPEAT_FORMS, narrow_numbers, widen_numbers
-from lakejoin.store.pointkinds import KINDS, NUMBER, COORDINATES, VECTOR, PointSet, PointSource
+
+if TYPE_CHECKING:
+    from lakejoin.store.catalog import Catalog
+    from lakejoin.store.dictionary import Dictionary
+    from lakejoin.store.rows import Rows
+
 
 __all__ = [
-    "BLOCK", "KINDS", "NO_COLUMN", "NUMBER", "COORDINATES", "VECTOR", "PointSet", "PointSets",
-    "PointSource", "PointsComponent", "PointsWriter",
+    "BLOCK",
+    "COORDINATES",
+    "KINDS",
+    "NO_COLUMN",
+    "NUMBER",
+    "VECTOR",
+    "PointSet",
+    "PointSets",
+    "PointSource",
+    "PointsComponent",
+    "PointsWriter",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -208,3 +208,75 @@ class PointSets:
         begin = int(self.repeat_starts[s])
         stored = self.repeat_pool.part(begin, begin + self.size(s) * kind.itemsize)
         return np.asarray(stored.view(kind), dtype=np.int64)
+
+
+FORMS: tuple[Any, ...] = (np.int8, np.int16, np.int32, np.float32, np.float64)
+REPEAT_FORMS: tuple[Any, ...] = (np.uint8, np.uint16, np.uint32, np.int64)
+
+_POWERS = 10  # decimals that are tried
+_SAMPLE = 64
+
+
+def narrow_numbers(numbers: Array) -> tuple[int, int, Array]:
+    """(form, power, stored): `stored / 10 ** power` gives back every number exactly.
+
+    >>> form, power, stored = narrow_numbers(np.array([1.5, 12.34]))
+    >>> FORMS[form].__name__, power, stored.tolist()
+    ('int16', 2, [150, 1234])
+    """
+    for power in range(_POWERS):
+        sample = numbers[:: max(1, len(numbers) // _SAMPLE)]
+        if _is_whole(sample, power) and _is_whole(numbers, power):
+            whole = np.rint(numbers * 10.0**power)
+            low, high = float(whole.min()), float(whole.max())
+            for form in range(3):
+                limits = np.iinfo(FORMS[form])
+                if limits.min <= low and high <= limits.max:
+                    return form, power, whole.astype(FORMS[form])
+            break
+    with np.errstate(over="ignore"):
+        short = numbers.astype(np.float32)
+    if np.array_equal(short, numbers):
+        return 3, 0, short
+    return 4, 0, numbers.astype(np.float64)
+
+
+def _is_whole(numbers: Array, power: int) -> bool:
+    """Whether all numbers are exactly integers over this power of ten."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.rint(numbers * 10.0**power)
+        return bool((scaled / 10.0**power == numbers).all())
+
+
+def widen_numbers(stored: Array, power: int) -> Array:
+    """The original numbers, as float64."""
+    return stored.astype(np.float64) if power == 0 else stored / 10.0**power
+
+
+NUMBER, COORDINATES, VECTOR = KINDS = ("number", "place", "vector")
+
+
+class PointSource(Protocol):
+    """What point sets are built from: a `lakejoin.store.segment.Segment`."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The tables and columns."""
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The values."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointSet:
+    """A set to be written: distinct points (n, d) in order, and the number of rows of each."""
+
+    kind: str
+    columns: tuple[int, ...]
+    points: Array
+    repeats: Array

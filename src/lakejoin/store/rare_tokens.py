@@ -23,7 +23,7 @@ from lakejoin.store.catalog import Catalog
 from lakejoin.store.dictionary import Dictionary
 
 if TYPE_CHECKING:
-    from lakejoin.store.texts import Texts
+    from lakejoin.store.dictionary import Texts
 
 Array = np.ndarray[Any, Any]
 
@@ -107,7 +107,9 @@ def columns_with_rare_tokens(source: RareTokenSource) -> Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    excluded: Any = pc.is_in(source.catalog.columns["type"], value_set=pa.array(map(str, EXCLUDED_TYPES)))
+    excluded: Any = pc.is_in(
+        source.catalog.columns["type"], value_set=pa.array(map(str, EXCLUDED_TYPES))
+    )
     return np.asarray(np.flatnonzero(source.indexed & ~np.asarray(excluded)))
 
 
@@ -132,7 +134,7 @@ def _texts(texts: Texts) -> tuple[Array, Array]:
 def _by_piece(pieces: Array, columns: Array) -> dict[str, Array]:
     """Arrange (piece, column) pairs as a directory: buckets by the top bits of a hash, in each
     bucket the low 32 bits, ascending, and the columns."""
-    from lakejoin.kernels.lookup import directory_bits
+    from lakejoin.kernels.hashes import directory_bits
 
     bits = np.uint64(directory_bits(len(pieces)))
     start = np.zeros((1 << int(bits)) + 1, dtype=np.uint32)
@@ -176,8 +178,8 @@ class RareTokens:
 
         A piece is identified by its bucket and 32 bits; confusing two is practically impossible.
         """
-        from lakejoin.kernels.lookup import find_bucket_spans
-        from lakejoin.kernels.piece_lists import find_tag_spans
+        from lakejoin.kernels.hashes import find_bucket_spans
+        from lakejoin.kernels.rare_token_samples import find_tag_spans
 
         bucket = np.empty((len(pieces), 2), dtype=np.int64)
         find_bucket_spans(self._bucket.all(), pieces, bucket)

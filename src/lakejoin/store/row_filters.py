@@ -21,7 +21,7 @@ from lakejoin.store.postings import Postings
 from lakejoin.store.rows import Rows
 
 if TYPE_CHECKING:
-    from lakejoin.kernels.superkey_rows_more import ValueBits
+    from lakejoin.kernels.superkey_rows import ValueBits
 
 Array = np.ndarray[Any, Any]
 
@@ -115,7 +115,7 @@ def _read_only(array: Array) -> Array:
 
 def _marks_of_keys(row_filter: RowFilter, source: ValueSource) -> ValueBits:
     """The hashes of all searched values."""
-    from lakejoin.kernels.superkey_rows_more import ValueBits
+    from lakejoin.kernels.superkey_rows import ValueBits
 
     first = source.postings.unsearched
     keys = np.empty((len(source.dictionary) - first, row_filter.words), dtype=np.uint64)
@@ -173,12 +173,14 @@ class XashFilter:
 
     bits: int
     rank_of: Array
-    numbers: Array  # beta, shades, rarest, length segment, with length, rotation: as in `XashParameters`
+    numbers: (
+        Array  # beta, shades, rarest, length segment, with length, rotation: as in `XashParameters`
+    )
 
     @classmethod
     def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashFeatures) -> XashFilter:
         """Derive alpha and the character ranks from the segment's searched values."""
-        from lakejoin.kernels.xash import CLASSES, CLASS_CHARACTERS, count_classes
+        from lakejoin.kernels.xash import CLASS_CHARACTERS, CLASSES, count_classes
 
         del kind
         counts = np.zeros(CLASSES, dtype=np.int64)
@@ -248,7 +250,9 @@ class BloomFilter:
         each table's own rows; `lhbf`: two; `hash`: one."""
         del parts
         if kind == "fitted":
-            counts = [best_hash_count(bits, v, ENOUGH_HASHES) for v in searched_values(source).tolist()]
+            counts = [
+                best_hash_count(bits, v, ENOUGH_HASHES) for v in searched_values(source).tolist()
+            ]
             return cls(bits, np.array(counts, dtype=np.uint8))
         fixed = {"lhbf": 2, "hash": 1}.get(kind)
         columns = searched_columns(source)
@@ -290,7 +294,7 @@ class BloomFilter:
     def marks(self, source: ValueSource) -> ValueBits:
         """The hashes of all searched values; 64 bits each if tables differ."""
         from lakejoin.kernels.hashes import hash_strings
-        from lakejoin.kernels.superkey_rows_more import ValueBits
+        from lakejoin.kernels.superkey_rows import ValueBits
 
         if len(self.hashes) <= 1:
             return _marks_of_keys(self, source)
@@ -309,7 +313,9 @@ class SimHashFilter:
     bits: int
 
     @classmethod
-    def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashFeatures) -> SimHashFilter:
+    def fitted(
+        cls, kind: str, bits: int, source: ValueSource, parts: XashFeatures
+    ) -> SimHashFilter:
         """Nothing to fit."""
         del kind, source, parts
         return cls(bits)

@@ -1,30 +1,24 @@
-"""The rows of a segment's tables as value ids, column by column.
-
-A value id below the number of tokens is a code: the cell has the canonical text. A higher one is a
-*spelling*: an original text that differs from its canonical value; `spelling_code` maps it to the
-code. All bits set is a null. A column is stored in the smaller of two forms:
-
-- local: per row, a narrow index (1, 2 or 4 bytes) into the column's own list of value ids;
-- direct: per row, the value id.
-"""
+"""The rows of a segment's tables as value ids, column by column, and spilling of arrays while they
+are written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.spill import ArrayLoader, Spill
-from lakejoin.store.texts import Texts
+from lakejoin.store.dictionary import Texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.kernels.superkey_rows_more import SegmentCells
+    from lakejoin.kernels.superkey_rows import SegmentCells
     from lakejoin.model import ColumnData
+
 
 Array = np.ndarray[Any, Any]
 
@@ -126,7 +120,7 @@ class Rows:
 
     def cells(self) -> SegmentCells:
         """All columns at once, verified, for compiled code."""
-        from lakejoin.kernels.superkey_rows_more import SegmentCells
+        from lakejoin.kernels.superkey_rows import SegmentCells
 
         return SegmentCells(
             self.width,
@@ -192,3 +186,46 @@ class Rows:
         ).combine_chunks()
         null = inverse >= len(real)
         return texts.take(pa.array(inverse, mask=null if null.any() else None))
+
+
+ArrayLoader = Callable[[], Array]  # loads the array again
+
+_SMALL = 1 << 18
+
+
+class Spill:
+    """Keeps small arrays in memory and large ones in an unnamed temporary file.
+
+    >>> spill = Spill()
+    >>> load = spill.keep(np.arange(1_000_000))
+    >>> int(load().sum())
+    499999500000
+    """
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+
+    def keep(self, array: Array) -> ArrayLoader:
+        """Keep an array; returns a function that loads it again."""
+        if array.nbytes < _SMALL:
+            copy = array.copy()  # a view would keep its whole base array alive
+            return lambda: copy
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="lakejoin-")  # noqa: SIM115 (closed below)
+        file, dtype, length = self._file, array.dtype, len(array)
+        begin = file.seek(0, 2)
+        file.write(np.ascontiguousarray(array).view(np.uint8).data)
+
+        def load() -> Array:
+            loaded = np.empty(length, dtype)
+            file.seek(begin)
+            file.readinto(loaded.view(np.uint8).data)  # type: ignore[attr-defined]
+            return loaded
+
+        return load
+
+    def close(self) -> None:
+        """Close and drop the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -1,4 +1,4 @@
-"""A segment: whole tables with a dictionary of their own, in a folder of array files."""
+"""A segment: whole tables with a dictionary of their own, and the components built from them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,23 +14,28 @@ from lakejoin.errors import DamagedIndex
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.catalog import Catalog, TableEntry
-from lakejoin.store.components import Component
 from lakejoin.store.dictionary import Dictionary
 from lakejoin.store.meaning_vectors import (
-    MeaningVectors,
     MeaningComponent,
+    MeaningVectors,
     columns_with_meaning,
     meaning_agrees,
 )
-from lakejoin.store.rare_tokens import RareTokens, RareTokensComponent, rare_tokens_agree
 from lakejoin.store.point_sets import PointsComponent, PointSets
 from lakejoin.store.postings import Postings, PostingsComponent
+from lakejoin.store.rare_tokens import RareTokens, RareTokensComponent, rare_tokens_agree
 from lakejoin.store.rows import Rows
-from lakejoin.store.sketches import SketchComponent, Sketches
-from lakejoin.store.super_keys import SuperKeyComponent, SuperKeys, super_keys_agree
+from lakejoin.store.sketches import PERMUTATIONS, SketchComponent, Sketches, SketchOptions
+from lakejoin.store.super_keys import (
+    SuperKeyComponent,
+    SuperKeyOptions,
+    SuperKeys,
+    super_keys_agree,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 Array = np.ndarray[Any, Any]
 
@@ -250,7 +255,9 @@ class Segment:
             ("posting lists match the sets", self._lists_match_sets),
         ]
         if SuperKeyComponent.name in record.components:  # older indexes have none
-            checks.append(("super keys match the rows", lambda: super_keys_agree(self, self.superkeys)))
+            checks.append(
+                ("super keys match the rows", lambda: super_keys_agree(self, self.superkeys))
+            )
         if RareTokensComponent.name in record.components:
             checks.append(("pieces match the values", lambda: rare_tokens_agree(self, self.pieces)))
         if MeaningComponent.name in record.components:
@@ -315,3 +322,40 @@ def _is_current(stored: ComponentRecord | None, component: Component) -> bool:
     if stored is None or stored.version < component.version:
         return False
     return stored.version > component.version or stored.made_with == component.made_with
+
+
+class Component(Protocol):
+    """Builds one file of arrays from a segment's catalog, dictionary and rows."""
+
+    @property
+    def name(self) -> str:
+        """The prefix of the file's name."""
+
+    @property
+    def version(self) -> int:
+        """Increment it when the arrays change: older files are then rebuilt."""
+
+    @property
+    def made_with(self) -> str:
+        """The options it was built with: files built with others are rebuilt."""
+
+    def build(self, source: Segment, out: ArrayFileWriter) -> None:
+        """Write the arrays."""
+
+
+_SUPER_KEYS = SuperKeyOptions()
+
+
+def default_components(
+    permutations: int = PERMUTATIONS, super_keys: SuperKeyOptions = _SUPER_KEYS
+) -> tuple[Component, ...]:
+    """The components that every index has, with these options."""
+    return (
+        PostingsComponent(),
+        SketchComponent(SketchOptions(permutations)),
+        SuperKeyComponent(super_keys),
+        RareTokensComponent(),
+    )
+
+
+COMPONENTS = default_components()

@@ -1,9 +1,4 @@
-"""Builds a segment: collects tables, then assigns a code to every value and writes the files.
-
-Until `finish`, little stays in memory: cells go to the rows file, or to a temporary file with the
-texts of the distinct values. Finishing needs the texts of all distinct values and about 48 bytes
-for each; `memory` estimates that peak so that the caller can close a segment in time.
-"""
+"""Builds a segment from tables, and reads tables back from segments for compaction."""
 
 from __future__ import annotations
 
@@ -16,21 +11,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import BuildFailed
-from lakejoin.model import ColumnData, ColumnType, TableData
 from lakejoin.locations import Location
+from lakejoin.model import ColumnData, ColumnType, TableData
 from lakejoin.store.arrayfile import ArrayFileWriter
-from lakejoin.store.catalog import CatalogWriter
-from lakejoin.store.components import Component
-from lakejoin.store.dictionary import string_buffers, write_directory
-from lakejoin.store.rows import RowsWriter
-from lakejoin.store.segment import ComponentRecord, Segment, SegmentRecord, add_components
-from lakejoin.store.spill import ArrayLoader, Spill
-from lakejoin.store.texts import write_texts
+from lakejoin.store.catalog import CatalogWriter, ColumnEntry
+from lakejoin.store.dictionary import string_buffers, write_directory, write_texts
+from lakejoin.store.rows import NULL, ArrayLoader, RowsWriter, Spill
+from lakejoin.store.segment import (
+    Component,
+    ComponentRecord,
+    Segment,
+    SegmentRecord,
+    add_components,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.kernels.token_groups import TokenGroups
+
 
 Array = np.ndarray[Any, Any]
 
@@ -213,8 +212,8 @@ def group_texts(
 
     If two different texts share a hash under one seed, the next seed is tried.
     """
-    from lakejoin.kernels.token_groups import find_first_mismatch, group_pairs
     from lakejoin.kernels.hashes import hash_strings
+    from lakejoin.kernels.token_groups import find_first_mismatch, group_pairs
 
     def hashes(seed: int) -> Array:
         out = np.empty(len(offsets) - 1, dtype=np.uint64)
@@ -240,8 +239,8 @@ def number_spellings(offsets: Array, data: Array, codes: Array) -> tuple[Array, 
 
     One text can spell two values: `01/02/2020` is a different day in different columns.
     """
-    from lakejoin.kernels.token_groups import find_first_mismatch, group_pairs
     from lakejoin.kernels.hashes import hash_strings
+    from lakejoin.kernels.token_groups import find_first_mismatch, group_pairs
 
     def hashes(seed: int) -> Array:
         out = np.empty(len(codes), dtype=np.uint64)
@@ -253,6 +252,79 @@ def number_spellings(offsets: Array, data: Array, codes: Array) -> tuple[Array, 
     for seed in _seeds():
         groups = group_pairs(partial(hashes, seed), everything, np.array([False]))
         same_code = np.array_equal(codes[groups.first_pair[groups.pair_code]], codes)
-        if same_code and find_first_mismatch(offsets, data, groups.pair_code, groups.first_pair) < 0:
+        if (
+            same_code
+            and find_first_mismatch(offsets, data, groups.pair_code, groups.first_pair) < 0
+        ):
             return groups.pair_code, groups.first_pair
     raise BuildFailed(f"two different spellings have the same hash under {_SEEDS} seeds")
+
+
+def live_tables(segment: Segment) -> Iterator[TableData]:
+    """Every live table of a segment, ready for a segment builder."""
+    dead = set(segment.record.dead)
+    for table_id in range(segment.record.tables):
+        if table_id in dead:
+            continue
+        entry = segment.catalog.table(table_id)
+        columns = (_column(segment, column) for column in segment.catalog.columns_of(entry))
+        yield TableData(
+            entry.name,
+            entry.source,
+            entry.rows,
+            columns,
+            entry.format,
+            entry.dialect,
+            entry.losses,
+            entry.notes,
+        )
+
+
+def _column(segment: Segment, column: ColumnEntry) -> ColumnData:
+    rows = segment.rows
+    tokens = rows.tokens
+    cells, ids = rows.local(column.number, column.profile.rows)
+    if cells is None:
+        distinct, cells = _localised(ids)
+    else:
+        distinct = ids
+    # The canonical value of every spelling is a token of the column, even if no cell has it.
+    spelled = distinct[distinct >= tokens]
+    codes = distinct[distinct < tokens]
+    owners = rows.codes_of(spelled)
+    order = np.argsort(codes, kind="stable")
+    position = np.searchsorted(codes[order], owners)
+    missing = position >= len(codes)
+    missing[~missing] = codes[order][position[~missing]] != owners[~missing]
+    if missing.any():
+        codes = np.concatenate([codes, np.unique(owners[missing])])
+        order = np.argsort(codes, kind="stable")
+        position = np.searchsorted(codes[order], owners)
+    total = len(codes) + len(spelled)
+    local = np.empty(len(distinct), dtype=np.uint32)
+    local[distinct < tokens] = np.arange((distinct < tokens).sum(), dtype=np.uint32)
+    local[distinct >= tokens] = np.arange(len(codes), total, dtype=np.uint32)
+    return ColumnData(
+        column.name,
+        column.profile,
+        segment.dictionary.texts.take(codes),
+        rows.spellings.take(spelled - np.uint32(tokens)),
+        order[position].astype(np.uint32),
+        _renumbered(cells, local, total),
+    )
+
+
+def _localised(ids: Array) -> tuple[Array, Array]:
+    """Split value ids by row into (distinct value ids, index of each row's; nulls all bits set)."""
+    distinct, inverse = np.unique(ids, return_inverse=True)
+    cells = inverse.astype(np.uint32)
+    if len(distinct) and distinct[-1] == NULL:
+        cells[cells == len(distinct) - 1] = NULL
+        distinct = distinct[:-1]
+    return distinct, cells
+
+
+def _renumbered(cells: Array, local: Array, total: int) -> Array:
+    dtype = np.dtype(np.uint8 if total <= 0xFF else np.uint16 if total <= 0xFFFF else np.uint32)
+    padded = np.append(local, np.uint32(0xFFFFFFFF)).astype(dtype)  # a null stays all bits set
+    return padded[np.minimum(cells, len(local))]

@@ -1,10 +1,4 @@
-"""The signatures of a segment's sets, partitioned by size and sorted for prefix lookup.
-
-Columns whose sets have the same size and signature (mostly copies) form a *class*, which is stored
-once. Classes are ordered by size, so a partition is a range of them. Per class and signature entry
-the file has the entry (4 bytes), a word in the sorted array of that entry (4 bytes) and a share of
-the buckets (about half a byte); see docs/format.md.
-"""
+"""The signatures of a segment's sets, partitioned by size and sorted for prefix lookup."""
 
 from __future__ import annotations
 
@@ -16,9 +10,39 @@ import numpy as np
 from lakejoin.errors import DamagedIndex, InputError
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.dictionary import Dictionary
-from lakejoin.store.partitions import equal_depth_uppers, optimal_uppers
 
 Array = np.ndarray[Any, Any]
+
+
+def optimal_uppers(sizes: Array, partitions: int) -> Array:
+    """The largest size of each partition that minimizes the bound on false positives.
+
+    The exact optimum of section 2.4.6, with at most `partitions` partitions; each distinct size
+    gets its own partition if there are fewer sizes.
+
+    >>> optimal_uppers(np.array([3, 3, 3, 3, 4, 4, 4, 4, 99, 99, 99, 100, 100, 100]), 2).tolist()
+    [4, 100]
+    """
+    from lakejoin.kernels.minhash import find_partition_ends
+
+    distinct, counts = np.unique(sizes, return_counts=True)
+    if len(distinct) <= partitions:
+        return distinct
+    ends = np.full(partitions, -1, dtype=np.int64)
+    find_partition_ends(distinct.astype(np.int64), counts.astype(np.int64), partitions, ends)
+    return distinct[np.sort(ends[ends >= 0])]
+
+
+def equal_depth_uppers(sizes: Array, partitions: int) -> Array:
+    """The largest size of each partition, with about equally many sets in each.
+
+    >>> equal_depth_uppers(np.array([1, 1, 2, 2, 5, 6]), 3).tolist()
+    [1, 2, 6]
+    """
+    ordered = np.sort(sizes)
+    ends = np.arange(1, partitions + 1) * len(ordered) // partitions - 1
+    return np.unique(ordered[ends[ends >= 0]])
+
 
 SCHEMES = {"permutations": 0, "one-permutation": 1, "fast": 2}  # as in kernels.sketching
 PARTITIONINGS = {"optimal": optimal_uppers, "equal-depth": equal_depth_uppers}
@@ -81,7 +105,7 @@ class SketchComponent:
 
     def build(self, source: SetSource, out: ArrayFileWriter) -> None:
         """Write the signatures of every searched column that has a value."""
-        from lakejoin.kernels.sketching import sketch_groups
+        from lakejoin.kernels.minhash import sketch_groups
 
         group_start, set_start, groups = source.group_sets()
         weight = np.diff(group_start.astype(np.int64))
@@ -108,8 +132,8 @@ def write_sketches(
     from lakejoin.kernels.lsh_forest import (
         ForestShape,
         build_forest,
-        mark_equal_rows,
         compute_row_keys,
+        mark_equal_rows,
     )
 
     keys = np.empty(len(columns), dtype=np.uint64)
@@ -170,7 +194,7 @@ class Sketches:
 
     def __init__(self, file: ArrayFile) -> None:
         from lakejoin.kernels.lsh_forest import ForestShape
-        from lakejoin.kernels.lsh_forest_search import search_forest, pack_forest
+        from lakejoin.kernels.lsh_forest_search import pack_forest, search_forest
 
         self._file = file
         self.permutations = int(file.meta["permutations"])

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from lakejoin.errors import DamagedIndex, IndexProblem, UnknownTable
 from lakejoin.locations import Location
 from lakejoin.store.catalog import TableEntry
-from lakejoin.store.graph import StoredGraph
-from lakejoin.store.manifest import Manifest, read_manifest
+from lakejoin.store.graph_files import StoredGraph
+from lakejoin.store.manifest import Manifest, read_manifest, read_skipped
 from lakejoin.store.segment import Segment, SegmentRecord
-from lakejoin.store.sources import read_skipped
 
 if TYPE_CHECKING:
     from lakejoin.model import Skipped

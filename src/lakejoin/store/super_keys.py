@@ -21,7 +21,7 @@ import numpy as np
 from lakejoin.errors import DamagedIndex, InputError
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.dictionary import string_buffers
-from lakejoin.store.row_filters import FILTERS, FILTER_KINDS, RowFilter, XashFeatures
+from lakejoin.store.row_filters import FILTER_KINDS, FILTERS, RowFilter, XashFeatures
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +49,9 @@ class SuperKeyOptions:
 
     def __post_init__(self) -> None:
         if self.kind not in FILTER_KINDS:
-            raise InputError(f"unknown row filter {self.kind!r}; use one of {', '.join(FILTER_KINDS)}")
+            raise InputError(
+                f"unknown row filter {self.kind!r}; use one of {', '.join(FILTER_KINDS)}"
+            )
         if self.bits not in KEY_SIZES:
             raise InputError(f"super keys have 128, 256 or 512 bits, not {self.bits}")
 
@@ -89,11 +91,13 @@ def row_starts(source: ValueSource) -> Array:
 
 def _keys_of_rows(source: ValueSource, row_filter: RowFilter) -> Iterator[Array]:
     """The super keys of all rows in batches, which reuse the same memory."""
-    from lakejoin.kernels.superkey_rows_more import SegmentTableRows, build_row_keys
+    from lakejoin.kernels.superkey_rows import SegmentTableRows, build_row_keys
 
     first = source.catalog.tables["first"].to_numpy()
     start = row_starts(source)
-    tables = SegmentTableRows(np.append(first, source.column_count), start, np.array(source.indexed))
+    tables = SegmentTableRows(
+        np.append(first, source.column_count), start, np.array(source.indexed)
+    )
     total = int(start[-1])
     if total == 0:
         return

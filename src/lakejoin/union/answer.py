@@ -14,7 +14,7 @@ from lakejoin.union.column_likeness import Likeness
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import QueryTable
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.segment import Segment
 

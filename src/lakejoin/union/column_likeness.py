@@ -1,36 +1,24 @@
-"""Score how alike two columns are, that is whether their values could form one column.
-
-As in Nargesian et al. (2018), several signals each say how likely it is, 0 to 1, that two columns
-draw from one domain, and any of them may be enough:
-
-- **values**: the share of the smaller column's values that both hold, beyond what chance would
-  give. Rows to append often have other keys: sharing no value counts against two columns only if
-  both hold a few values that repeat;
-- **names**: equal or similar; more if few tables of the lake have such a column;
-- **meaning**: the vectors of their texts are close, compared with other columns;
-- **form**: texts have the same distinctive patterns, numbers have a similar distribution.
-
-Columns of incompatible types (texts and numbers) are not alike. The likeness is 1 minus the product
-of the doubts that the signals leave.
-"""
+"""Score how alike two columns are, by values, names, meaning and form."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from lakejoin.union.looks import (
-    ColumnSample,
-    pattern_share,
-    number_overlap,
-    shape_overlap,
-    word_overlap,
-)
+import numpy as np
+
 from lakejoin.model import ColumnType
 from lakejoin.search.answer_display import format_percent
 from lakejoin.signals.chance import evidence
 from lakejoin.signals.name_similarity import compare_names
+
+if TYPE_CHECKING:
+    from lakejoin.model import ColumnProfile
+
 
 OF_VALUES, OF_NAMES, OF_MEANING, OF_FORM = 0.9, 0.8, 0.6, 0.6  # the largest share of each signal
 SURE = 12.0  # nats from which shared values are not a coincidence
@@ -96,13 +84,19 @@ class NameContext:
 
 
 def score_likeness(
-    mine: ColumnSample, theirs: ColumnSample, shared: SharedValues, named: NameContext, meaning: float = 0.0
+    mine: ColumnSample,
+    theirs: ColumnSample,
+    shared: SharedValues,
+    named: NameContext,
+    meaning: float = 0.0,
 ) -> Likeness:
     """How alike two columns of compatible types are; `meaning` is how much the vectors of their
     texts agree beyond chance."""
     signals = [_of_values(shared), _of_names(mine.name, theirs.name, named)]
     if meaning > 0:
-        signals.append(LikenessSign("meaning", OF_MEANING * meaning, "the texts have similar meanings"))
+        signals.append(
+            LikenessSign("meaning", OF_MEANING * meaning, "the texts have similar meanings")
+        )
     signals += _of_form(mine, theirs)
     signs = tuple(sign for sign in signals if sign.says > 0)
     doubt = 1.0
@@ -152,25 +146,33 @@ def _of_names(mine: str, theirs: str, named: NameContext) -> LikenessSign:
     if one == other:
         alike = max(max(alike, _VAGUE) * (0.7 + 0.3 * named.telling), named.header)
         return LikenessSign("names", OF_NAMES * alike, "the names are the same")
-    return LikenessSign("names", OF_NAMES * alike * (0.5 + 0.5 * named.telling), "the names are similar")
+    return LikenessSign(
+        "names", OF_NAMES * alike * (0.5 + 0.5 * named.telling), "the names are similar"
+    )
 
 
 def _of_form(mine: ColumnSample, theirs: ColumnSample) -> Iterator[LikenessSign]:
     if mine.is_number and theirs.is_number:
         alike = 2 * number_overlap(mine, theirs) - 1
-        yield LikenessSign("form", OF_FORM * max(0.0, alike), "the numbers have a similar distribution")
+        yield LikenessSign(
+            "form", OF_FORM * max(0.0, alike), "the numbers have a similar distribution"
+        )
     elif mine.is_text and theirs.is_text:
         words = 0.5 * min(1.0, 2 * word_overlap(mine, theirs))
         telling = 0.4 + 0.6 * min(pattern_share(mine), pattern_share(theirs))
         yield LikenessSign(
-            "form", OF_FORM * telling * shape_overlap(mine, theirs), "the values have the same format"
+            "form",
+            OF_FORM * telling * shape_overlap(mine, theirs),
+            "the values have the same format",
         )
         yield LikenessSign("words", OF_FORM * words, "the values share words")
     elif mine.type == theirs.type == ColumnType.DATE:
         yield LikenessSign("form", OF_FORM / 2, "both hold dates")
 
 
-def _against(mine: ColumnSample, theirs: ColumnSample, shared: SharedValues, meaning: float) -> float:
+def _against(
+    mine: ColumnSample, theirs: ColumnSample, shared: SharedValues, meaning: float
+) -> float:
     """The factor by which values that should be the same, but differ, reduce the likeness."""
     if mine.is_number and theirs.is_number:
         # Rows to append may hold other numbers, but rarely under another name as well.
@@ -183,3 +185,141 @@ def _against(mine: ColumnSample, theirs: ColumnSample, shared: SharedValues, mea
     # Codes against words: one follows a pattern, the other does not.
     unlike = abs(pattern_share(mine) - pattern_share(theirs)) > 0.8
     return _UNLIKE if unlike else 1.0
+
+
+Array = np.ndarray[Any, Any]
+
+SAMPLE = 200  # values sampled from a column
+NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
+_TEXTS = (ColumnType.TEXT, ColumnType.MIXED)
+_REPEATED = 5  # rows per value from which a column is a category
+_RUNS = re.compile(r"[^\W\d_]+|\d+|\s+")
+_WORDS = re.compile(r"[^\W\d_]{3,}")
+_LONG_RUN = 4  # letters or digits beyond which the length of a run does not count
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSample:
+    """A column by its name, its profile and some of its distinct canonical values."""
+
+    name: str
+    profile: ColumnProfile
+    values: Sequence[str]
+
+    @property
+    def type(self) -> ColumnType:
+        """The type of its values."""
+        return self.profile.type
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers."""
+        return self.type in NUMBERS
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds texts, or texts among other values."""
+        return self.type in _TEXTS
+
+    @property
+    def is_category(self) -> bool:
+        """Whether each value stands in many rows, so that other rows would repeat them."""
+        profile = self.profile
+        filled = profile.rows - profile.nulls
+        return profile.distinct > 0 and filled >= _REPEATED * profile.distinct
+
+    @cached_property
+    def shapes(self) -> Mapping[str, float]:
+        """The share of the values with each shape."""
+        return _shares(map(value_shape, self.values))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the values."""
+        return frozenset(word for value in self.values for word in _WORDS.findall(value))
+
+    @cached_property
+    def numbers(self) -> Array:
+        """The values that are numbers, ascending."""
+        return np.sort(np.array([n for n in map(_number, self.values) if n is not None]))
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+def value_shape(text: str) -> str:
+    """Replace letters by `a` and digits by `9`, shorten long runs, and keep the rest.
+
+    >>> value_shape("AB-1234567"), value_shape("new york"), value_shape("2020-01-31")
+    ('aa-9999', 'aaa aaaa', '9999-99-99')
+    """
+    return _RUNS.sub(_run, text)[:40]
+
+
+def _run(match: re.Match[str]) -> str:
+    run = match.group()
+    sign = "9" if run.isdigit() else " " if run.isspace() else "a"
+    return sign if sign == " " else sign * min(len(run), _LONG_RUN)
+
+
+def _shares(shapes: Any) -> dict[str, float]:
+    counts = Counter(shapes)
+    total = max(1, sum(counts.values()))
+    return {pattern: count / total for pattern, count in counts.items()}
+
+
+def shape_overlap(one: ColumnSample, other: ColumnSample) -> float:
+    """How much the shapes of two columns' values overlap, 0 to 1.
+
+    >>> a, b = (ColumnSample("", None, v) for v in (["a1", "b2", "cc3"], ["x9", "y8"]))
+    >>> round(shape_overlap(a, b), 2)
+    0.67
+    """
+    return sum(min(share, other.shapes.get(s, 0.0)) for s, share in one.shapes.items())
+
+
+def word_overlap(one: ColumnSample, other: ColumnSample) -> float:
+    """The share of words that both have, of the column with fewer.
+
+    >>> a, b = (ColumnSample("", None, v) for v in (["lake como", "lake garda"], ["lake lugano"]))
+    >>> word_overlap(a, b)
+    0.5
+    """
+    return len(one.words & other.words) / max(1, min(len(one.words), len(other.words)))
+
+
+def pattern_share(one: ColumnSample) -> float:
+    """The share of values whose shape is more distinctive than plain words or a number.
+
+    >>> pattern_share(ColumnSample("", None, ["AB-12", "bern", "17"]))
+    0.3333333333333333
+    """
+    return sum(share for s, share in one.shapes.items() if _is_distinctive(s))
+
+
+def _is_distinctive(pattern: str) -> bool:
+    letters_and_digits = "a" in pattern and "9" in pattern
+    signs = set(pattern) - {"a", "9", " ", ".", "-", "'", ","}
+    return letters_and_digits or bool(signs) or pattern.count("-") > 1
+
+
+def number_overlap(one: ColumnSample, other: ColumnSample) -> float:
+    """How similar two distributions of numbers are: 1 minus their Kolmogorov-Smirnov distance.
+
+    >>> a, b, c = (ColumnSample("", None, v) for v in (["1", "2", "3"], ["2", "2.5"], ["700"]))
+    >>> round(number_overlap(a, b), 2), number_overlap(a, c), number_overlap(a, a)
+    (0.67, 0.0, 1.0)
+    """
+    mine, theirs = one.numbers, other.numbers
+    if not len(mine) or not len(theirs):
+        return 0.0
+    both = np.concatenate([mine, theirs])
+    below = np.searchsorted(mine, both, side="right") / len(mine)
+    return float(
+        1 - np.abs(below - np.searchsorted(theirs, both, side="right") / len(theirs)).max()
+    )

@@ -1,37 +1,37 @@
-"""Compare the query table with lake tables: how alike their columns are, and how they align."""
+"""Compare the query table with lake tables: how alike their columns are, and the best alignment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.engines.query import is_searched, locate_codes
 from lakejoin.search.lake_background import ChanceEstimator, is_among
-from lakejoin.union.alignment import ColumnPairs, choose_alignment
-from lakejoin.union.union_candidates import column_weight
 from lakejoin.union.column_likeness import (
     NOT_ALIKE,
+    SAMPLE,
+    ColumnSample,
     Likeness,
     NameContext,
     SharedValues,
     compatible_types,
-    score_likeness,
     plain_name,
+    score_likeness,
 )
-from lakejoin.union.looks import SAMPLE, ColumnSample
-from lakejoin.engines.mine import is_searched
-from lakejoin.engines.query import locate_codes
+from lakejoin.union.union_candidates import column_weight
 
 if TYPE_CHECKING:
-    from lakejoin.search.lake_names import LakeNames
-    from lakejoin.union.union_meanings import ColumnMeanings
-    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.search.lake_background import LakeNames
     from lakejoin.search.searcher import Searcher
     from lakejoin.store.catalog import ColumnEntry, TableEntry
     from lakejoin.store.segment import Segment
+    from lakejoin.union.union_meanings import ColumnMeanings
+
 
 Array = np.ndarray[Any, Any]
 
@@ -57,7 +57,9 @@ class ComparedTable:
 class TableComparer:
     """Compares lake tables with the query table; facts about its columns are computed once."""
 
-    def __init__(self, searcher: Searcher, mine: QueryTable, names: LakeNames, weights: Array) -> None:
+    def __init__(
+        self, searcher: Searcher, mine: QueryTable, names: LakeNames, weights: Array
+    ) -> None:
         self._segments = searcher.snapshot.segments
         self._every = searcher.snapshot.manifest.options.all_columns
         self._mine = mine
@@ -81,7 +83,9 @@ class TableComparer:
         found: Sequence[str] = tokens.take(_spread(len(tokens))).to_pylist()
         return found
 
-    def compare(self, number: int, table: int, meant: ColumnMeanings | None = None) -> ComparedTable:
+    def compare(
+        self, number: int, table: int, meant: ColumnMeanings | None = None
+    ) -> ComparedTable:
         """Compare a lake table; with `meant`, by the meaning of texts too."""
         theirs = self._table(number, table)
         named = theirs.named(self._mine.names)
@@ -93,10 +97,14 @@ class TableComparer:
             for query_column in range(len(self.looks))
         ]
         scores = np.array([[like.score for like in row] for row in found])
-        weights = np.array([column_weight(self._names.telling(entry.name)) for entry in theirs.columns])
+        weights = np.array(
+            [column_weight(self._names.telling(entry.name)) for entry in theirs.columns]
+        )
         pairs, score = choose_alignment(scores, lambda some: self._worth(scores, weights, some))
         alike = tuple(found[mine][their] for mine, their in pairs)
-        return ComparedTable(number, theirs.segment, theirs.entry, theirs.columns, pairs, alike, score)
+        return ComparedTable(
+            number, theirs.segment, theirs.entry, theirs.columns, pairs, alike, score
+        )
 
     def _table(self, number: int, table: int) -> _Theirs:
         if (number, table) not in self._tables:
@@ -113,7 +121,12 @@ class TableComparer:
         return goodness * float(covered**QUERY_WEIGHT * of_theirs ** (1 - QUERY_WEIGHT))
 
     def _likeness(
-        self, query_column: int, column: int, theirs: _Theirs, named: NameContext, meant: ColumnMeanings | None
+        self,
+        query_column: int,
+        column: int,
+        theirs: _Theirs,
+        named: NameContext,
+        meant: ColumnMeanings | None,
     ) -> Likeness:
         mine, look = self.looks[query_column], theirs.looks[column]
         if not compatible_types(mine.type, look.type):
@@ -199,3 +212,81 @@ class _Theirs:
 def _spread(size: int) -> Array:
     """Evenly spread positions, at most `SAMPLE` of `size`."""
     return np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64)
+
+
+ColumnPairs = tuple[
+    tuple[int, int], ...
+]  # (column of the query table, column of the lake table), by the first
+
+_NOTHING = 1e-12  # rounding error of sums
+
+
+def best_alignments(likeness: Array) -> Iterator[ColumnPairs]:
+    """Yield the best 1-alignment, 2-alignment, and so on, of pairs with a likeness above 0.
+
+    >>> likeness = np.array([[0.9, 0.8], [0.8, 0.0]])
+    >>> list(best_alignments(likeness))
+    [((0, 0),), ((0, 1), (1, 0))]
+    """
+    with np.errstate(divide="ignore"):
+        cost = np.where(likeness > 0, -np.log(likeness), np.inf)
+    partner = np.full(len(cost), -1)  # of each row
+    while (path := _shortest_path(cost, partner)) is not None:
+        for row, column in path:
+            partner[row] = column
+        yield tuple((row, int(partner[row])) for row in np.flatnonzero(partner >= 0).tolist())
+
+
+def _shortest_path(cost: Array, partner: Array) -> list[tuple[int, int]] | None:
+    """The cheapest augmenting path: (row, new partner) along it; None if no pair can be added."""
+    if not cost.size:
+        return None
+    taken = np.flatnonzero(partner >= 0)
+    free_column = np.ones(cost.shape[1], dtype=bool)
+    free_column[partner[taken]] = False
+    # The cost of reaching each row: 0 if it has no partner, else the cost of its partner for
+    # another row, less that of the pair that is given up.
+    at_row = np.where(partner < 0, 0.0, np.inf)
+    at_column = np.full(cost.shape[1], np.inf)
+    before = np.full(cost.shape[1], -1)
+    every = np.arange(cost.shape[1])
+    while True:
+        to_column = at_row[:, None] + cost
+        nearest = to_column.argmin(axis=0)
+        reached = to_column[nearest, every]
+        # Only improvements count, so that a path never contains a cycle.
+        better = reached < at_column - _NOTHING
+        if not better.any():
+            break
+        at_column[better], before[better] = reached[better], nearest[better]
+        at_row[taken] = at_column[partner[taken]] - cost[taken, partner[taken]]
+    ends = np.flatnonzero(free_column & np.isfinite(at_column))
+    if not len(ends):
+        return None
+    column = int(ends[at_column[ends].argmin()])
+    path = []
+    while True:
+        row = int(before[column])
+        path.append((row, column))
+        if partner[row] < 0:
+            return path
+        column = int(partner[row])
+
+
+def choose_alignment(
+    likeness: Array, worth: Callable[[ColumnPairs], float]
+) -> tuple[ColumnPairs, float]:
+    """The alignment with the highest `worth` among the best c-alignments, and its worth; empty if
+    no columns are alike.
+
+    >>> likeness = np.array([[0.9, 0.1], [0.1, 0.05]])
+    >>> choose_alignment(likeness, lambda pairs: float(min(likeness[p] for p in pairs)))
+    (((0, 0),), 0.9)
+    """
+    best: ColumnPairs = ()
+    most = 0.0
+    for pairs in best_alignments(likeness):
+        value = worth(pairs)
+        if value > most:
+            best, most = pairs, value
+    return best, most

@@ -16,16 +16,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lakejoin.union.union_meanings import find_near_columns
+from lakejoin.engines.query import is_searched
 from lakejoin.model import ColumnType
-from lakejoin.engines.mine import is_searched
-from lakejoin.search.options_more import SearchOptions
+from lakejoin.search.options import SearchOptions
+from lakejoin.union.union_meanings import find_near_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.search.lake_names import LakeNames
-    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.search.lake_background import LakeNames
     from lakejoin.search.searcher import Searcher
     from lakejoin.store.snapshot import Snapshot
 

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.search.wrong_texts import look_like_words, draw_lake_texts
 from lakejoin.errors import InputError
-from lakejoin.search.meanings import MeaningIndex
-from lakejoin.search.options import ByMeaning
-from lakejoin.search.options_more import SearchOptions
+from lakejoin.search.lake_background import draw_lake_texts, look_like_words
+from lakejoin.search.meaning_search import MeaningIndex
+from lakejoin.search.options import ByMeaning, SearchOptions
 from lakejoin.search.tau_choice import LARGEST_DISTANCE
 
 if TYPE_CHECKING:
-    from lakejoin.union.looks import ColumnSample
     from lakejoin.encoders import Encoder
-    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import QueryTable
     from lakejoin.search.searcher import Searcher
     from lakejoin.store.segment import Segment
+    from lakejoin.union.column_likeness import ColumnSample
 
 Array = np.ndarray[Any, Any]
 
@@ -115,8 +114,8 @@ def find_near_columns(
 ) -> list[tuple[int, int, float]]:
     """(segment, column, share) of the lake columns that match a query column by meaning; the share
     is of some of its values."""
+    from lakejoin.engines.meaning.vector_space import Nearness
     from lakejoin.search.meaning_search import MeaningSearch
-    from lakejoin.engines.meaning.space import Nearness
 
     tokens = mine.query(query_column).tokens
     if len(tokens) < _FEWEST or not look_like_words(tokens):

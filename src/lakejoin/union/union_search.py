@@ -17,22 +17,22 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from lakejoin.search.lake_names import get_lake_names
-from lakejoin.search.table_versions import TableVersions
-from lakejoin.union.answer import AlignedColumn, UnionAnswer, UnionResult
-from lakejoin.union.union_candidates import find_candidates
-from lakejoin.union.union_alignment import ComparedTable, TableComparer
-from lakejoin.union.union_meanings import open_meanings
-from lakejoin.union.newrows import RowComparison, compare_rows
 from lakejoin.errors import InputError
 from lakejoin.search.answer_display import format_percent
-from lakejoin.search.options_more import DEFAULT_K
+from lakejoin.search.lake_background import get_lake_names
+from lakejoin.search.options import DEFAULT_K
+from lakejoin.search.table_versions import TableVersions
+from lakejoin.union.answer import AlignedColumn, UnionAnswer, UnionResult
+from lakejoin.union.union_alignment import ComparedTable, TableComparer
+from lakejoin.union.union_candidates import find_candidates
+from lakejoin.union.union_meanings import open_meanings
+from lakejoin.union.union_rows import RowComparison, compare_rows
 
 if TYPE_CHECKING:
-    from lakejoin.union.column_likeness import Likeness
-    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import QueryTable
     from lakejoin.search.result import ResultLocation
     from lakejoin.search.searcher import Searcher
+    from lakejoin.union.column_likeness import Likeness
 
 BELIEVED = 0.3  # lowest score of a result
 _BY_MEANING = 25  # tables whose texts are compared by meaning
@@ -196,7 +196,9 @@ def _order(table: ComparedTable) -> tuple[float, str]:
     return -table.score, table.entry.name
 
 
-def _of_mine(searcher: Searcher, mine: QueryTable, compared: list[ComparedTable]) -> set[tuple[int, int]]:
+def _of_mine(
+    searcher: Searcher, mine: QueryTable, compared: list[ComparedTable]
+) -> set[tuple[int, int]]:
     """The tables that are versions of the query table, if that is in the lake."""
     if mine.home is None or not compared:
         return set()

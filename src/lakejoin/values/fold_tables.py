@@ -71,7 +71,9 @@ def fold_tables() -> FoldTables:
     offsets = np.zeros(len(encoded) + 1, np.int32)
     np.cumsum([len(text) for text in encoded], out=offsets[1:])
     joined = np.frombuffer(b"".join(encoded), np.uint8)
-    return FoldTables(read_only(replacement), read_only(care), read_only(offsets), read_only(joined))
+    return FoldTables(
+        read_only(replacement), read_only(care), read_only(offsets), read_only(joined)
+    )
 
 
 def _composing() -> frozenset[str]:

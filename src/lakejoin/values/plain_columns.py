@@ -1,4 +1,4 @@
-"""Convert columns of any Arrow type to plain types with cells of bounded size."""
+"""Convert columns of any Arrow type to plain types or canonical text, and count what is lost."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.model import ReadLimits
+from lakejoin.model import Loss, ReadLimits, ValueRules
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from lakejoin.values.losses import Losses
 
 
 _WHOLE = 1 << 26
@@ -21,7 +19,7 @@ def plain_batch(batch: pa.RecordBatch, limits: ReadLimits, losses: Losses) -> pa
     """Write nested values as compact JSON text, and replace cells over the limit by nulls.
 
     >>> import pyarrow as pa
-    >>> from lakejoin.values.losses import Losses
+    >>> from lakejoin.values.plain_columns import Losses
     >>> batch = pa.record_batch({"a": [[1, 2], None]})
     >>> plain_batch(batch, ReadLimits(), Losses()).column(0).to_pylist()
     ['[1,2]', None]
@@ -131,3 +129,106 @@ def _bounded(column: pa.Array, most: int, losses: Losses) -> pa.Array:
         return column
     losses.add("cell over the size limit", count, f"the limit is {most} bytes")
     return pc.if_else(too_long, pa.scalar(None, kind), column)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is text that the kernels read directly."""
+    import pyarrow.types as t
+
+    return bool(t.is_string(kind) or t.is_large_string(kind))
+
+
+def print_array(array: pa.Array) -> pa.Array:
+    """Print an array as text; NaN becomes null.
+
+    >>> import pyarrow as pa
+    >>> print_array(pa.array([7.0, 1e20, 0.5, float("nan")])).to_pylist()
+    ['7', '100000000000000000000', '0.5', None]
+    >>> print_array(pa.array([0, 90], pa.timestamp("s", "UTC"))).to_pylist()
+    ['1970-01-01', '1970-01-01 00:01:30Z']
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as t
+
+    kind = array.type
+    if is_text(kind):
+        return array
+    if isinstance(kind, pa.BaseExtensionType):
+        return print_array(array.storage)
+    if t.is_dictionary(kind):
+        return print_array(array.dictionary).take(array.indices)
+    if t.is_integer(kind) or t.is_boolean(kind) or t.is_date32(kind) or t.is_null(kind):
+        return array.cast(pa.large_string())
+    if t.is_floating(kind):
+        if t.is_float16(kind):
+            array = array.cast(pa.float32())
+        text = array.cast(pa.large_string())
+        return _rewritten(pc.if_else(pc.is_nan(array), pa.scalar(None, text.type), text))
+    if t.is_timestamp(kind):
+        if kind.tz is None:
+            return _rewritten(array.cast(pa.large_string()))
+        # The values are in UTC already, so no time-zone database is needed.
+        wall = array.cast(pa.timestamp(kind.unit)).cast(pa.large_string())
+        utc, nothing = (pa.scalar(text, pa.large_string()) for text in ("Z", ""))
+        return _rewritten(pc.binary_join_element_wise(wall, utc, nothing))
+    if t.is_date64(kind):
+        return array.cast(pa.date32()).cast(pa.large_string())
+    if t.is_time(kind):
+        text = array.cast(pa.large_string())
+        return text if kind.unit == "s" else pc.replace_substring_regex(text, r"\.?0+$", "")
+    if t.is_decimal(kind):
+        return _rewritten(array.cast(pa.large_string()))
+    if t.is_duration(kind):
+        return array.cast(pa.int64()).cast(pa.large_string())
+    return _plain_text(array)
+
+
+def _rewritten(text: pa.Array) -> pa.Array:
+    """Rewrite numbers and dates to their canonical form; nulls stay."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from lakejoin.values.canonical_values import fold_column
+
+    folded = fold_column(text.fill_null("") if text.null_count else text, ValueRules()).text
+    if not text.null_count:
+        return folded
+    return pc.if_else(text.is_valid(), folded, pa.scalar(None, folded.type))
+
+
+def _plain_text(array: pa.Array) -> pa.Array:
+    """Nested values as compact JSON and bytes as text, as the readers write them."""
+    import pyarrow as pa
+
+    from lakejoin.model import ReadLimits
+
+    unbounded = ReadLimits(cell_bytes=1 << 62)
+    batch = pa.RecordBatch.from_arrays([array], names=["value"])
+    return plain_batch(batch, unbounded, Losses()).column(0)
+
+
+class Losses:
+    """What was lost while reading: a count per reason, with the first occurrence.
+
+    >>> seen = Losses(); seen.add("row too long", 2, "line 7"); seen.add("row too long", 1)
+    >>> seen.listed()
+    [Loss(reason='row too long', count=3, detail='line 7')]
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, Loss] = {}
+
+    def add(self, reason: str, count: int = 1, detail: str = "") -> None:
+        """Add `count` losses for `reason`; the first detail is kept."""
+        if count <= 0:
+            return
+        known = self._seen.get(reason)
+        if known is None:
+            self._seen[reason] = Loss(reason, count, detail)
+        else:
+            self._seen[reason] = Loss(reason, known.count + count, known.detail or detail)
+
+    def listed(self) -> list[Loss]:
+        """All losses, in order of first occurrence."""
+        return list(self._seen.values())

@@ -89,7 +89,7 @@ class TextTable:
 
     def add(self, array: pa.Array) -> Array:
         """The id of each text, `0xFFFFFFFF` for a null; new texts are added."""
-        from lakejoin.kernels.text import index_texts
+        from lakejoin.kernels.text_tables import index_texts
 
         ids = np.empty(len(array), np.uint32)
         buffers = text_buffers(array)
@@ -112,7 +112,7 @@ class TextTable:
         return text_array(self._offsets[: self.count + 1], self._data[:used])
 
     def _grow_slots(self) -> None:
-        from lakejoin.kernels.text import fill_slots
+        from lakejoin.kernels.text_tables import fill_slots
 
         size = self.count * (4 if self.count < _FEW else 2)
         self._hashes = _grown(self._hashes, self.count, size)

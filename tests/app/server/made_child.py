@@ -8,8 +8,8 @@ import sys
 import time
 from typing import Any
 
-from lakejoin.server.job_loop import ProgressReporter, JobHandler, serve_jobs
 from lakejoin.errors import InputError
+from lakejoin.server.job_loop import JobHandler, ProgressReporter, serve_jobs
 
 
 def prepare(setup: dict[str, Any]) -> JobHandler:

@@ -18,8 +18,8 @@ import duckdb
 import pyarrow as pa
 
 from lakejoin.server.sql import child
-from lakejoin.server.sql.statement_checks import CheckedStatement
 from lakejoin.server.sql.result_writer import ResultLimits, WrittenResult
+from lakejoin.server.sql.statement_checks import CheckedStatement
 
 PYTHON = "python:"
 really_write = child.write_result
@@ -27,10 +27,16 @@ really_checked = child.check_sql
 
 
 def unchecked(connection: duckdb.DuckDBPyConnection, sql: str) -> CheckedStatement:
-    return CheckedStatement(sql, False, None) if sql.startswith("[") else really_checked(connection, sql)
+    return (
+        CheckedStatement(sql, False, None)
+        if sql.startswith("[")
+        else really_checked(connection, sql)
+    )
 
 
-def write(connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: ResultLimits) -> WrittenResult:
+def write(
+    connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: ResultLimits
+) -> WrittenResult:
     if not sql.startswith("["):
         return really_write(connection, sql, sink, most)
     said = [outcome(connection, statement) for statement in json.loads(sql)]

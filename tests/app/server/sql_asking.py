@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from lakejoin.server.sql.child import check_sql
-from lakejoin.server.sql.confinement_more import connect, lock_settings
+from lakejoin.server.sql.confinement import connect, lock_settings
+from lakejoin.server.sql.result_writer import ResultLimits, write_result
 from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner
 from lakejoin.server.sql.typed_view import TargetType, define_view
-from lakejoin.server.sql.result_writer import ResultLimits, write_result
 
 RAW_CHILD = "app.server.raw_sql_child"
 
@@ -61,7 +61,9 @@ def answer(
         connection.close()
 
 
-def rows(sql: str, table: pa.Table = PEOPLE, types: dict[int, TargetType] | None = None) -> list[Any]:
+def rows(
+    sql: str, table: pa.Table = PEOPLE, types: dict[int, TargetType] | None = None
+) -> list[Any]:
     return [tuple(one.values()) for one in answer(sql, table, types).to_pylist()]
 
 

@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 
-from lakejoin.server.child_pool import Child, ChildSpec
-from lakejoin.server.children import ChildPool
-from lakejoin.server.problems import Problem
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.child_pool import Child, ChildPool, ChildSpec
 
 MODULE = "app.server.made_child"
 LONG = 30.0
@@ -201,7 +200,7 @@ def test_a_pool_gets_its_children_back_when_none_can_be_started(
         return await start(kind)
 
     monkeypatch.setattr(Child, "started", started)
-    monkeypatch.setattr("lakejoin.server.children._RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("lakejoin.server.child_pool._RETRY_SECONDS", 0.1)
 
     async def work(pool: ChildPool) -> bool:
         async with asyncio.timeout(LONG):

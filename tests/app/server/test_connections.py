@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from lakejoin.server import guard
-from lakejoin.server.connections import WatchedConnection
+from lakejoin.server.application import WatchedConnection
 from lakejoin.server.settings import Settings
 
 PIECE = b"x" * 100_000

@@ -15,16 +15,20 @@ import pytest
 import lakejoin
 from app.server.test_children import LONG, problem_of, with_pool, works
 from fake_spark import FakeSpark
-from lakejoin.current import CurrentLake
-from lakejoin.server.children import ChildPool
-from lakejoin.server.desk import Workspace
-from lakejoin.server.downloads import Downloads
-from lakejoin.server.table_output import ExportFormat, export_table
-from lakejoin.server.ids import TableId
-from lakejoin.server.problems import Problem
-from lakejoin.server.settings import Limits
+from lakejoin.lake_access import CurrentLake
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.child_pool import ChildPool
 from lakejoin.server.disk_cache import DiskCache
-from lakejoin.server.workspace import ARROW_SUFFIX, DESCRIPTION_SUFFIX, StoredTable
+from lakejoin.server.services import Downloads
+from lakejoin.server.settings import Limits
+from lakejoin.server.table_output import ExportFormat, export_table
+from lakejoin.server.workspace import (
+    ARROW_SUFFIX,
+    DESCRIPTION_SUFFIX,
+    StoredTable,
+    TableId,
+    Workspace,
+)
 
 ID = TableId.of("result:" + "a" * 26)
 
@@ -42,7 +46,9 @@ def kept_table(shelf: DiskCache) -> StoredTable:
     return StoredTable(ID, path)
 
 
-@pytest.mark.parametrize("read", [StoredTable.info, lambda one: one.part(0, 1), lambda one: one.given()])
+@pytest.mark.parametrize(
+    "read", [StoredTable.info, lambda one: one.part(0, 1), lambda one: one.given()]
+)
 def test_a_result_that_goes_once_it_was_opened_is_told_as_gone(
     tmp_path: Path, read: Callable[[StoredTable], Any]
 ) -> None:

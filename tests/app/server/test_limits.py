@@ -17,10 +17,10 @@ import pytest
 from app.commands import Command
 from app.server.raw import connected, received, request, status
 from app.server.served import Served, serving
-from lakejoin.server.desk import Workspace
-from lakejoin.server.problems import Problem
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.jobs.join_jobs import write_arrow
 from lakejoin.server.settings import Limits
-from lakejoin.server.jobs.describing import write_arrow
+from lakejoin.server.workspace import Workspace
 
 
 def nothing(what: str, told: Any) -> None:

@@ -19,7 +19,8 @@ from schemathesis.specs.openapi.checks import (
 
 from app.server.served import LONG, Served
 from lakejoin.server.application import API
-from lakejoin.server.routes import upload_routes, read_routes, telling, job_routes
+from lakejoin.server.routes import job_routes, read_routes, upload_routes
+from lakejoin.server.routes import read_routes as telling
 
 CHECKS = [
     not_a_server_error,
@@ -30,7 +31,12 @@ CHECKS = [
 ]
 OPERATIONS = [
     (method, f"{API}{route.path}")
-    for router in (read_routes.router, job_routes.router, upload_routes.router, telling.health_router)
+    for router in (
+        read_routes.router,
+        job_routes.router,
+        upload_routes.router,
+        telling.health_router,
+    )
     for route in router.routes
     for method in sorted(route.methods)  # type: ignore[attr-defined]
 ]

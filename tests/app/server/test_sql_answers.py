@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 
 from app.server.sql_asking import PEOPLE, answer, rows, saved, with_runner
-from lakejoin.server.problems import Problem
+from lakejoin.server.api_problems import Problem, SqlProblem
+from lakejoin.server.sql.result_writer import ResultLimits
 from lakejoin.server.sql.statement_checks import MAX_SQL_LENGTH, check_statement
-from lakejoin.server.api_problems import SqlProblem
 from lakejoin.server.sql.statement_runner import ColumnTypeHint, SqlLimits, SqlRunner
 from lakejoin.server.sql.typed_view import TargetType
-from lakejoin.server.sql.result_writer import ResultLimits
 
 DAY = dt.date
 
@@ -131,7 +130,10 @@ def test_texts_of_any_arrow_type_are_cast(text: Any) -> None:
 
 def test_columns_that_have_a_type_keep_it() -> None:
     table = pa.table({"c": [1, 2], "d": [DAY(2020, 1, 1), None]})
-    assert rows("from result", table, {0: TargetType("boolean")}) == [(1, DAY(2020, 1, 1)), (2, None)]
+    assert rows("from result", table, {0: TargetType("boolean")}) == [
+        (1, DAY(2020, 1, 1)),
+        (2, None),
+    ]
 
 
 def test_names_are_made_different_and_none_is_empty() -> None:

@@ -16,13 +16,16 @@ import pytest
 
 from app.server.sql_asking import PEOPLE, RAW_CHILD, saved, with_runner
 from app.server.sql_escapes import ESCAPES, PYTHON
-from lakejoin.server.problems import Problem
+from lakejoin.server.api_problems import Problem, SqlProblem
 from lakejoin.server.sql.allowed_names import TABLE_FUNCTIONS
-from lakejoin.server.sql.statement_checks import CheckedStatement, check_statement
-from lakejoin.server.sql.confinement_more import connect
-from lakejoin.server.api_problems import SqlProblem
+from lakejoin.server.sql.confinement import connect
+from lakejoin.server.sql.statement_checks import (
+    CheckedStatement,
+    check_parse_tree,
+    check_statement,
+    check_syntax,
+)
 from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner
-from lakejoin.server.sql.second_opinion import check_parse_tree, check_syntax
 
 SECRET = "what-nobody-may-read-8271"
 # USE names the one database in memory, which changes nothing but how names are looked up.

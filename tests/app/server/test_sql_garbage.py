@@ -7,9 +7,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.server.sql_asking import answer
-from lakejoin.server.problems import Problem
+from lakejoin.server.api_problems import Problem, SqlProblem
 from lakejoin.server.sql.statement_checks import check_statement
-from lakejoin.server.api_problems import SqlProblem
 
 WORDS = st.sampled_from(
     [

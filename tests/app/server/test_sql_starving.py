@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from app.server.sql_asking import saved, with_runner
-from lakejoin.server.problems import Problem
+from lakejoin.server.api_problems import Problem
 from lakejoin.server.sql.statement_runner import ColumnTypeHint, SqlLimits, SqlRunner
 
 LIMITS = SqlLimits(memory=200_000_000, seconds=1.0, rows=1_000_000, bytes=50_000_000)

@@ -14,12 +14,12 @@ import pytest
 import lakejoin
 from app.server.conftest import CODES
 from app.server.served import Served
+from lakejoin.lake import Lake
+from lakejoin.server.jobs import search_jobs
 from lakejoin.server.request_models import SearchRequest
-from lakejoin.server.desk import Workspace
 from lakejoin.server.routes.job_routes import _search_key
 from lakejoin.server.settings import Limits
-from lakejoin.server.jobs import search_jobs
-from lakejoin.lake import Lake
+from lakejoin.server.workspace import Workspace
 
 STATIONS = "lake:stations.csv"
 DELAYS = "lake:sub/delays.csv"

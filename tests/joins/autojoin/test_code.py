@@ -15,18 +15,16 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from lakejoin.errors import InputError
-from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.codegen.casing import CONTESTED
+from lakejoin.codegen.arrow_programs import CONTESTED, apply_program
 from lakejoin.codegen.program_code import (
+    duckdb_expression,
     pandas_expression,
     polars_expression,
     pyspark_expression,
-    duckdb_expression,
 )
-from lakejoin.codegen.forms import Casing
-from lakejoin.codegen.programs import Constant, Extract, Program, identity
+from lakejoin.codegen.programs import Casing, Constant, Extract, Program, identity
 from lakejoin.codegen.standard_sql import StandardTexts
+from lakejoin.errors import InputError
 from oracle.programs import COLUMNS, in_python, programs, tables
 from oracle.sqlite import rows_by_sqlite
 
@@ -44,7 +42,9 @@ def run_pandas(program: Program, table: pa.Table) -> list[Any]:
 
 def run_polars(program: Program, table: pa.Table) -> list[Any]:
     frame = pl.from_arrow(table)
-    return frame.select(eval(polars_expression(program), {"pl": pl}).alias("made"))["made"].to_list()
+    return frame.select(eval(polars_expression(program), {"pl": pl}).alias("made"))[
+        "made"
+    ].to_list()
 
 
 def run_sql(program: Program, given: pa.Table) -> list[Any]:
@@ -72,7 +72,9 @@ def run_sqlite(program: Program, given: pa.Table) -> list[Any]:
 @example(MISSING, SHORT)
 @example(MISSING, NOTHING.slice(0, 0))
 def test_arrow_gives_what_python_gives(program: Program, table: pa.Table) -> None:
-    assert apply_program(program, table).to_pylist() == [in_python(program, r) for r in table.to_pylist()]
+    assert apply_program(program, table).to_pylist() == [
+        in_python(program, r) for r in table.to_pylist()
+    ]
 
 
 @pytest.mark.parametrize("run", [run_pandas, run_polars, run_sql, run_standard, run_sqlite])
@@ -157,7 +159,9 @@ def test_spark_gives_what_arrow_gives(spark: Any) -> None:
     made = [eval(pyspark_expression(p), {"F": F}).alias(f"p{i}") for i, p in enumerate(found)]
     collected = frame.coalesce(1).select(*made).collect()
     for i, program in enumerate(found):
-        assert [row[i] for row in collected] == apply_program(program, table).to_pylist(), str(program)
+        assert [row[i] for row in collected] == apply_program(program, table).to_pylist(), str(
+            program
+        )
 
 
 @pytest.mark.spark

@@ -9,11 +9,10 @@ import pyarrow as pa
 import pytest
 
 from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.codegen.programs import Casing, Constant, Extract, Operator, Program
 from lakejoin.joins.learned.program_cover import LearnOptions
 from lakejoin.joins.learned.program_finder import LearnedJoin, find_programs
-from lakejoin.codegen.forms import Casing
-from lakejoin.codegen.programs import Constant, Extract, Operator, Program
-from lakejoin.joins.learned.sampling import SampleOptions
+from lakejoin.joins.learned.row_samples import SampleOptions
 
 SYLLABLES = ("ba", "den", "ko", "ri", "mel", "tus", "van", "gor", "pli", "sha", "ew", "um")
 
@@ -95,7 +94,10 @@ def test_the_case_is_that_of_the_target() -> None:
     names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
     users = pa.table({"user": ["ALovelace1", "aturing", "ghopper", "kgödel"][1:]})
     learned = find_programs(names, users)
-    assert apply_program(learned.programs[0].program, names).to_pylist()[1:] == users["user"].to_pylist()
+    assert (
+        apply_program(learned.programs[0].program, names).to_pylist()[1:]
+        == users["user"].to_pylist()
+    )
     casings = {part.casing for part in learned.programs[0].program.extracts}
     assert casings == {Casing.LOWER}
 

@@ -17,15 +17,23 @@ from hypothesis import strategies as st
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.program_code import (
+    duckdb_expression,
     pandas_expression,
     polars_expression,
     pyspark_expression,
-    duckdb_expression,
 )
-from lakejoin.joins.learned.program_finder import LearnedJoin, find_programs
-from lakejoin.codegen.forms import Casing, Form, Runs
-from lakejoin.codegen.programs import Constant, Extract, Operator, Program, merge_constants
+from lakejoin.codegen.programs import (
+    Casing,
+    Constant,
+    Extract,
+    Form,
+    Operator,
+    Program,
+    Runs,
+    merge_constants,
+)
 from lakejoin.codegen.standard_sql import StandardTexts
+from lakejoin.joins.learned.program_finder import LearnedJoin, find_programs
 
 SOME = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 ROWS = 60
@@ -118,11 +126,15 @@ def by_pandas(program: Program, table: pa.Table) -> list[Any]:
 
 def by_polars(program: Program, table: pa.Table) -> list[Any]:
     frame = pl.from_arrow(table)
-    return frame.select(eval(polars_expression(program), {"pl": pl}).alias("made"))["made"].to_list()
+    return frame.select(eval(polars_expression(program), {"pl": pl}).alias("made"))[
+        "made"
+    ].to_list()
 
 
 def by_sql(program: Program, given: pa.Table) -> list[Any]:
-    return [text for (text,) in duckdb.sql(f"select {duckdb_expression(program)} from given").fetchall()]
+    return [
+        text for (text,) in duckdb.sql(f"select {duckdb_expression(program)} from given").fetchall()
+    ]
 
 
 def by_standard_sql(program: Program, given: pa.Table) -> list[Any]:
@@ -161,4 +173,6 @@ def test_what_is_learned_back_is_the_same_in_spark(spark: Any) -> None:
     made = [eval(pyspark_expression(p), {"F": F}).alias(f"p{i}") for i, p in enumerate(found)]
     collected = frame.select(*made).collect()
     for i, program in enumerate(found):
-        assert [row[i] for row in collected] == apply_program(program, source).to_pylist(), str(program)
+        assert [row[i] for row in collected] == apply_program(program, source).to_pylist(), str(
+            program
+        )

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.joins.learned.examples import examples_of, folded
 from lakejoin.joins.learned.program_learner import Learner, ProgramStep, fewest_substrings
+from lakejoin.joins.learned.substrings import examples_of, folded
 from oracle import learned as oracle
 
 WORDS = ("Ann", "Bo", "anna", "O'Neil", "de la", "Éa", "ßx", "a_b", "x--y", "İz", "Dr. Mary", "a,b")
@@ -22,7 +22,9 @@ texts = st.builds(
 )
 
 
-def learn(columns: dict[str, list[str | None]], targets: list[str]) -> tuple[ProgramStep, ...] | None:
+def learn(
+    columns: dict[str, list[str | None]], targets: list[str]
+) -> tuple[ProgramStep, ...] | None:
     """The steps that make each target from its row, or None if no short program does."""
     learner = Learner(examples_of(columns, targets))
     rows, every = np.arange(len(targets)), np.arange(len(columns))
@@ -84,7 +86,9 @@ def test_any_texts(rows: list[tuple[str, str, str]]) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=4))
 def test_stretches_are_as_few_as_can_be(rows: list[tuple[str, str]]) -> None:
-    found = fewest_substrings(examples_of({"a": [row[0] for row in rows]}, [row[1] for row in rows]))
+    found = fewest_substrings(
+        examples_of({"a": [row[0] for row in rows]}, [row[1] for row in rows])
+    )
     for i, (text, target) in enumerate(rows):
         store = [folded(text), folded(rows[i - 1][1])]
         assert found[i] == oracle.stretches(folded(target), store)

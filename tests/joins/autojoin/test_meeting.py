@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.joins.learned.program_cover import LearningTables
-from lakejoin.joins.learned.meeting import _met_exactly, match_keys
 from lakejoin.codegen.programs import Constant, Extract, Program
+from lakejoin.joins.learned.plausibility import _met_exactly, match_keys
+from lakejoin.joins.learned.program_cover import LearningTables
 from lakejoin.joins.learned.row_samples import Sample, TextColumn
 from lakejoin.joins.row_keys import KeyColumn
-from lakejoin.values.column_encoder import encode_query
 from lakejoin.model import ValueRules
+from lakejoin.values.column_encoder import encode_query
 
 KEYS = ["Byron, Ada", "Turing, Alan", "TURING, ALAN", None, "Curry, Haskell", ""]
 PROGRAM = Program((Extract("last"), Constant(", "), Extract("first")))

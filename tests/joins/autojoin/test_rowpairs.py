@@ -16,10 +16,10 @@ from lakejoin.joins.learned.row_pairs import (
     LONGEST_TEXT,
     RowPairer,
     _divsufsort,
-    find_row_pairs,
     distinct_texts,
+    find_row_pairs,
 )
-from lakejoin.joins.learned.sampling import SampleOptions, sample_sizes, sample_rows
+from lakejoin.joins.learned.row_samples import SampleOptions, sample_rows, sample_sizes
 
 texts = st.lists(st.one_of(st.none(), st.text("abcAB ", max_size=8)), max_size=8)
 

@@ -22,7 +22,7 @@ from lakejoin.joins.fuzzy import (
     fuzzy_matches,
     nearest_texts,
 )
-from lakejoin.joins.fuzzy.strict import Constraint, strict_rule
+from lakejoin.joins.fuzzy.match_choice import Constraint, strict_rule
 
 TOWNS = ["Geneva", "Zurich", "Bern", "Basel", "Lugano", "Lausanne", "Winterthur", "St. Gallen"]
 

@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.joins.fuzzy import FuzzyOptions, fuzzy_matches
-from lakejoin.joins.fuzzy.candidates import TextIndex
-from lakejoin.joins.fuzzy.corpus import fold_column, build_corpus, fold_text
+from lakejoin.joins.fuzzy.corpus import build_corpus, fold_column, fold_text
+from lakejoin.joins.fuzzy.pair_evidence import TextIndex
 from oracle import fuzzy as oracle
 
 _WORDS = "the of bern berne Zürich zurich zuric city old new 2004 2005 ii iii J John Stadium stade"

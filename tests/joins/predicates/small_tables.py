@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-from lakejoin.joins.predicates.facts import Facts
-from lakejoin.joins.predicates.finding import Predicate
+from lakejoin.joins.predicates.predicate_finder import Predicate
+from lakejoin.joins.predicates.preferences import Facts
 from oracle.predicates import Joined, Joins, Pair, Pairs, ranked
 
 # By the value rules, all that stands in a line is equal; the last line joins nothing.

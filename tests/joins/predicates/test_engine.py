@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 from joins.predicates.small_tables import check, places_of, table_of, tables
 from lakejoin.errors import InputError
-from lakejoin.joins.predicates.facts import Facts
-from lakejoin.joins.predicates.finding import (
-    PredicateResults,
+from lakejoin.joins.predicates.predicate_finder import (
     Predicate,
     PredicateOptions,
+    PredicateResults,
     find_predicates,
 )
-from lakejoin.joins.predicates.preferences import PREFERENCES
 from lakejoin.joins.predicates.predicate_search import Pruning
+from lakejoin.joins.predicates.preferences import PREFERENCES, Facts
 from lakejoin.model import ValueRules
 from oracle.predicates import Joined, Joins
 

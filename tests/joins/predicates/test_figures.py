@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from joins.predicates.small_tables import places_of
-from lakejoin.joins.predicates.finding import PredicateOptions, find_predicates
+from lakejoin.joins.predicates.predicate_finder import PredicateOptions, find_predicates
 from lakejoin.joins.predicates.preferences import PREFERENCES
 from oracle.predicates import Joined, Joins, Pairs
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import lakejoin
 from lakejoin.errors import InputError
+from lakejoin.joins.join_inputs import side_from_rows
 from lakejoin.joins.predicates.coded_tables import encode_tables
 from lakejoin.joins.predicates.join_predicate import JoinPredicate, PredicateTables
-from lakejoin.joins.predicates.facts import Facts
-from lakejoin.joins.predicates.finding import Pair, Predicate, PredicateOptions
-from lakejoin.joins.sides import side_from_rows
+from lakejoin.joins.predicates.predicate_finder import Pair, Predicate, PredicateOptions
+from lakejoin.joins.predicates.preferences import Facts
 from oracle.predicates import Rows
 
 EVERY = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

@@ -17,12 +17,12 @@ from conftest import Index
 from fake_spark import FakeSpark
 from joins.predicates.small_tables import tables
 from lakejoin.errors import InputError, NoJoin
+from lakejoin.joins.join_inputs import side_from_rows
 from lakejoin.joins.predicates.coded_tables import encode_tables
 from lakejoin.joins.predicates.join_predicate import best_predicates
-from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.predicate_rows import joined_rows
-from lakejoin.joins.sides import side_from_rows
-from lakejoin.pipeline.options_more import BuildOptions
+from lakejoin.joins.predicates.preferences import Facts
+from lakejoin.pipeline.options import BuildOptions
 
 # Figure 1 of the paper.
 PEOPLE = {

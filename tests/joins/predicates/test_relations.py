@@ -14,8 +14,7 @@ import lakejoin
 from conftest import Index
 from lakejoin.errors import InputError
 from lakejoin.joins.predicates import composite_references
-from lakejoin.joins.predicates.database_relations import Relations
-from lakejoin.joins.predicates.diagram import graphviz, mermaid
+from lakejoin.joins.predicates.database_relations import Relations, graphviz, mermaid
 from lakejoin.joins.predicates.key_relations import Relation
 
 Told = tuple[str, tuple[str, ...], str, tuple[str, ...]]

@@ -22,15 +22,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.engines.composite.best import BestTables
-from lakejoin.engines.composite.hits import KeyHits
-from lakejoin.engines.composite.key import PreparedKey, MateOptions
-from lakejoin.engines.composite.numbering import KeyCodes
-from lakejoin.engines.composite.query import KeyQuery
+from lakejoin.engines.composite.hits import BestTables, KeyHits
+from lakejoin.engines.composite.key_trie import MateOptions, PreparedKey
+from lakejoin.engines.composite.query import KeyCodes, KeyQuery
 from lakejoin.engines.composite.table_search import KeySegmentSearch
-from lakejoin.search.options_more import check_k
+from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.engines.overlap.engine import index_of
+from lakejoin.search.options import check_k
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from lakejoin.engines.composite.key_trie import TrieNodes
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.mapped_arrays import borrow_array
-from lakejoin.engines.composite.key_trie import TrieNodes
 
 Array = np.ndarray[Any, Any]
 
@@ -104,7 +104,9 @@ def _repeated(numbers: Array, r: int, begin: int, x: int) -> bool:
 
 
 @kernel
-def mark_matching_rows(numbers: Array, first: Array, column: Array, nodes: TrieNodes, holds: Array) -> int:
+def mark_matching_rows(
+    numbers: Array, first: Array, column: Array, nodes: TrieNodes, holds: Array
+) -> int:
     """Mark the rows that hold a combination, each value in its own column; returns their number.
 
     A row is followed down the trie value by value: columns with the same value are followed once,

@@ -1,20 +1,25 @@
-"""A composite key to search for: its distinct combinations of values."""
+"""A composite key to search for: its distinct combinations, and their codes in a segment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.engines.query import NO_CELL
 from lakejoin.model import ColumnType
-from lakejoin.engines.mine import NO_CELL
+from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.composite.key_cells import KeyLookup
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.store.segment import Segment
+
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +54,9 @@ class KeyQuery:
         return [shown.take(chosen[:, j]) for j, shown in enumerate(self.shown)]
 
 
-def key_query(mine: QueryTable, places: Sequence[int], fixed: Sequence[str | None] = ()) -> KeyQuery:
+def key_query(
+    mine: QueryTable, places: Sequence[int], fixed: Sequence[str | None] = ()
+) -> KeyQuery:
     """Make a query of some columns of a table."""
     cells = [mine.cells(place) for place in places]
     combinations, counts = distinct_rows([numbers for _, numbers in cells])
@@ -86,3 +93,48 @@ def distinct_rows(columns: Sequence[Array]) -> tuple[Array, Array]:
     chosen = whole[first[order]]
     rows = np.stack([column[chosen] for column in columns], axis=1).astype(np.uint32)
     return rows, counts[order].astype(np.int64)
+
+
+class KeyCodes:
+    """The codes of a key's values in a segment. For compiled code they take 1.5 bits per value of
+    the segment and 8 bytes per value of the key, for every key column.
+
+    `live` says which combinations have all their values in the segment.
+    """
+
+    def __init__(self, segment: Segment, query: KeyQuery) -> None:
+        codes = [segment.dictionary.find(tokens) for tokens in query.tokens]
+        parts = enumerate(codes)
+        known = [own[query.combinations[:, j]] != NOT_FOUND for j, own in parts]
+        self.live = np.asarray(np.logical_and.reduce(known))
+        self._query = query
+        self._codes: list[Array] = []
+        self._numbers: list[Array] = []
+        for own in codes:
+            found = np.flatnonzero(own != NOT_FOUND)
+            order = found[np.argsort(own[found], kind="stable")]
+            self._codes.append(own[order])
+            self._numbers.append(order.astype(np.int32))
+        self._values = len(segment.dictionary)
+
+    def used(self, part: int) -> tuple[Array, Array]:
+        """The codes of a key column's values in live combinations, ascending, and in how many of
+        them each occurs."""
+        values = len(self._query.tokens[part])
+        weights = np.bincount(self._query.combinations[self.live, part], minlength=values)
+        weights = weights.astype(np.int64)[self._numbers[part]]
+        kept = weights > 0
+        return self._codes[part][kept], weights[kept]
+
+    @cached_property
+    def known(self) -> KeyLookup:
+        """The same for compiled code."""
+        from lakejoin.engines.composite.key_cells import KeyLookup
+        from lakejoin.kernels.packing import build_bit_set
+
+        words = np.zeros((len(self._codes), self._values // 64 + 1), dtype=np.uint64)
+        before = np.zeros(words.shape, dtype=np.uint32)
+        for codes, own, earlier in zip(self._codes, words, before, strict=True):
+            build_bit_set(codes, own, earlier)
+        start = np.cumsum([0, *map(len, self._codes)])
+        return KeyLookup(start, np.concatenate(self._numbers), words, before)

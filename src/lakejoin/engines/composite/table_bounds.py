@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lakejoin.kernels.jit import kernel
 from lakejoin.engines.composite.table_layout import TableLayout
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 

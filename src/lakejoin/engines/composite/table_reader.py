@@ -11,21 +11,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import carray, njit
 
-from lakejoin.kernels.jit import kernel
-from lakejoin.kernels.mapped import note_blocks
-from lakejoin.kernels.mapped_arrays import borrow_array, pointer
-from lakejoin.kernels.superkey_filter import filter_rows
-from lakejoin.kernels.topk import would_enter, column_key, push_column, rank_of, score_of
-from lakejoin.engines.composite.held import KEYS, key_start_in, keys_guard, keys_in, file_offset_in
-from lakejoin.engines.composite.key_cells import KeyLookup, bare_lookup, key_ids_of_rows
+from lakejoin.engines.composite.key_cells import (
+    KEYS,
+    KeyLookup,
+    bare_lookup,
+    file_offset_in,
+    key_ids_of_rows,
+    key_start_in,
+    keys_guard,
+    keys_in,
+)
+from lakejoin.engines.composite.key_trie import TrieNodes
 from lakejoin.engines.composite.mapping_kernels import (
     MappingGoal,
     bare_nodes,
-    find_best_mapping,
     close_score,
+    find_best_mapping,
     mark_matching_rows,
 )
-from lakejoin.engines.composite.key_trie import TrieNodes
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.mapped_arrays import borrow_array, note_blocks, pointer
+from lakejoin.kernels.superkey_filter import filter_rows
+from lakejoin.kernels.topk import column_key, push_column, rank_of, score_of, would_enter
 
 Array = np.ndarray[Any, Any]
 
@@ -160,7 +167,12 @@ def _number(
 
 @njit
 def _super_keys(
-    source: RowSource, row_filter: KeyRowFilter, table: int, initial: Array, least: int, passed: Array
+    source: RowSource,
+    row_filter: KeyRowFilter,
+    table: int,
+    initial: Array,
+    least: int,
+    passed: Array,
 ) -> None:
     """Mark the rows whose super key covers that of a combination of their initial value.
 

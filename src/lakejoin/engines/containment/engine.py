@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.engines.hits import ExcludedColumns, Hits
+from lakejoin.engines.hits import ExcludedColumns, Hits, RankedHits, merge_ranked_hits
 from lakejoin.engines.query import CACHED_VALUES, Query, locate_codes
-from lakejoin.engines.ranked import RankedHits, merge_ranked_hits
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
-    from lakejoin.engines.overlap.read_costs import ReadCosts
     from lakejoin.engines.meaning.hits import VectorHits
+    from lakejoin.engines.overlap.read_costs import ReadCosts
     from lakejoin.store.segment import Segment
 
 Array = np.ndarray[Any, Any]
@@ -65,7 +64,9 @@ class ContainmentEngine:
 
     # -- over some of the segments ---------------------------------------------------------------
 
-    def gather(self, query: Query, segments: Sequence[Segment], excluded: ExcludedColumns) -> ContainmentParts:
+    def gather(
+        self, query: Query, segments: Sequence[Segment], excluded: ExcludedColumns
+    ) -> ContainmentParts:
         """Search some of the segments both ways, as only all parts together show which counts."""
         from lakejoin.engines.containment.lsh_ensemble import LshEnsemble, SketchedQuery
 
@@ -76,12 +77,16 @@ class ContainmentEngine:
                 for segment_index, segment in enumerate(segments)
             )
             hits = self._counted(query, segments, excluded)
-            counted = None if hits is None else _rank(filter_by_share(hits, query, self.min), segments)
+            counted = (
+                None if hits is None else _rank(filter_by_share(hits, query, self.min), segments)
+            )
         sketched = LshEnsemble(self.min, self._sought)
         steps = sketched.steps(SketchedQuery.of(query), segments, excluded)
         return ContainmentParts(entries, counted, tuple(_rank(hits, segments) for hits in steps))
 
-    def put_together(self, parts: Sequence[ContainmentParts], numbers: Sequence[Array]) -> RankedHits:
+    def put_together(
+        self, parts: Sequence[ContainmentParts], numbers: Sequence[Array]
+    ) -> RankedHits:
         """Merge what all parts found, using counts where one search over all segments would count;
         `numbers` are the indexes of each part's segments in the whole index."""
         from lakejoin.engines.containment.lsh_ensemble import count_reaching, falling_thresholds
@@ -188,4 +193,6 @@ def count_for_share(query: Sized, least: float) -> int:
 
 def filter_by_share(hits: Hits, query: Query, least: float | None) -> Hits:
     """The hits that contain at least a share of the query's values."""
-    return hits.take(np.flatnonzero(hits.matched >= count_for_share(query, least))) if least else hits
+    return (
+        hits.take(np.flatnonzero(hits.matched >= count_for_share(query, least))) if least else hits
+    )

@@ -13,8 +13,8 @@ from lakejoin.store.distance_limits import (
     DistanceLimit,
     haversine_limit,
     metres_of,
-    parse_distance,
     number_ranges,
+    parse_distance,
 )
 
 __all__ = [
@@ -27,9 +27,9 @@ __all__ = [
     "DistanceLimit",
     "haversine_limit",
     "metres_of",
+    "number_ranges",
     "parse_distance",
     "resolve_metric",
-    "number_ranges",
     "vector_limit",
 ]
 

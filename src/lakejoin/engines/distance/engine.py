@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import InputError
-from lakejoin.engines.distance.wanted import DistanceMethod, CountRequest
+from lakejoin.engines.distance.distance_methods import CountRequest, DistanceMethod
 from lakejoin.engines.distance.distance_metrics import DistanceLimit, resolve_metric
 from lakejoin.engines.meaning.hits import NearPairs, VectorHits
+from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
     from lakejoin.engines.hits import ExcludedColumns
@@ -90,7 +90,9 @@ class PointSetSearch:
             hits, pairs = self._counted(method, segment, column)
         return VectorHits(segment, column, hits, pairs, method.counters)
 
-    def _counted(self, method: DistanceMethod, segment: Array, column: Array) -> tuple[Array, Array]:
+    def _counted(
+        self, method: DistanceMethod, segment: Array, column: Array
+    ) -> tuple[Array, Array]:
         """Count hits and pairs of the results: a search for hits does not count all pairs."""
         hits = np.zeros(len(segment), dtype=np.int64)
         pairs = np.zeros(len(segment), dtype=np.int64)
@@ -119,18 +121,20 @@ class PointSetSearch:
         return NearPairs(query_points[order], set_points[order], distance[order])
 
 
-def _choose_method(points: Array, kind: str, within: DistanceLimit, metric: str | None) -> DistanceMethod:
+def _choose_method(
+    points: Array, kind: str, within: DistanceLimit, metric: str | None
+) -> DistanceMethod:
     """Choose the method for points of a kind under a metric."""
     metric = resolve_metric(kind, within, metric)
     points = np.asarray(points, dtype=np.float64)
     if points.ndim == 1:
         points = points[:, None]
     if metric == "difference":
-        from lakejoin.engines.distance.of_numbers import NumberDistance
+        from lakejoin.engines.distance.distance_methods import NumberDistance
 
         return NumberDistance(points, within)
     if metric == "haversine":
-        from lakejoin.engines.distance.of_places import PointDistance
+        from lakejoin.engines.distance.distance_methods import PointDistance
 
         return PointDistance(points, within, vectors=kind == "vector")
     from lakejoin.engines.distance.distance_methods import VectorDistance

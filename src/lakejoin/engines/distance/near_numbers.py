@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.jit import kernel
-from lakejoin.kernels.bar import required_score, push_score
 from lakejoin.engines.distance.point_pool import PointPool
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.topk import push_score, required_score
 
 Array = np.ndarray[Any, Any]
 

@@ -1,4 +1,4 @@
-"""The mapped points of a segment for compiled code: the same bytes in each of the narrow forms."""
+"""The mapped points of a segment for compiled code, and counts of points by cell of a grid."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from lakejoin.engines.distance.sphere_bounds import BLOCK, OPEN
+
 if TYPE_CHECKING:
     from lakejoin.store.point_sets import PointSets
+
 
 Array = np.ndarray[Any, Any]
 
@@ -16,7 +19,7 @@ _WIDTH = np.array([1, 2, 4, 4, 8], dtype=np.int64)
 
 
 class PointPool(NamedTuple):
-    """The bytes as numbers of each form (`store/pointforms.py`), and where every set is in them.
+    """The bytes as numbers of each form (`store/point_sets.py`), and where every set is in them.
 
     `begin` is counted in numbers of the set's form; `size` is its number of points.
     """
@@ -141,7 +144,9 @@ def find_cells(pool: PointPool, s: int, begin: int, end: int, frame: GridFrame, 
 
 
 @njit
-def gather_points(pool: PointPool, s: int, order: Array, count: int, west: float, out: Array) -> None:
+def gather_points(
+    pool: PointPool, s: int, order: Array, count: int, west: float, out: Array
+) -> None:
     """Write latitude, longitude, and degrees east of the west, of the points in `order`."""
     lat, form, divisor = pool.begin[s], pool.form[s], pool.divisor[s]
     lon = lat + pool.size[s]
@@ -155,3 +160,75 @@ def gather_points(pool: PointPool, s: int, order: Array, count: int, west: float
         _gather(pool.floats, lat, lon, order, count, divisor, west, out)
     else:
         _gather(pool.doubles, lat, lon, order, count, divisor, west, out)
+
+
+@njit
+def count_cells(
+    pool: PointPool, s: int, state: Array, frame: GridFrame, cell_of: Array, sums: Array
+) -> int:
+    """Count the points of a set's open blocks by cell; return how many are in the grid.
+
+    `cell_of` gets the cell of each point, numbered as by `find_cells`, and `sums` at such a number
+    the count of all cells up to that one, in both directions.
+    """
+    size = pool.size[s]
+    stride = frame.columns + 1
+    sums[: (frame.rows + 1) * stride] = 0
+    checked = 0
+    for b in range((size + BLOCK - 1) // BLOCK):
+        begin, end = b * BLOCK, min(size, (b + 1) * BLOCK)
+        if state[b] != OPEN:
+            cell_of[begin:end] = 0
+            continue
+        block_cells = cell_of[begin:end]
+        find_cells(pool, s, begin, end, frame, block_cells)
+        for i in range(end - begin):
+            sums[np.uint64(block_cells[i])] += 1
+        checked += end - begin
+    inside = checked - sums[0]
+    sums[0] = 0
+    if inside > 0:
+        for row in range(1, frame.rows + 1):
+            below = sums[(row - 1) * stride : row * stride]
+            here = sums[row * stride : (row + 1) * stride]
+            along = np.int32(0)
+            for column in range(stride):
+                along += here[column]
+                here[column] = along + below[column]
+    return inside
+
+
+@njit(inline="always")
+def count_in_cells(
+    sums: Array, rows: int, columns: int, row: int, tall: int, column: int, wide: int
+) -> int:
+    """Count the points in the cells around one: `tall` rows and `wide` columns to both sides."""
+    stride = columns + 1
+    low, high = max(row - tall, 0) * stride, min(row + tall + 1, rows) * stride
+    west, east = max(column - wide, 0), min(column + wide + 1, columns)
+    return sums[high + east] - sums[high + west] - sums[low + east] + sums[low + west]
+
+
+@njit(inline="always")
+def first_in_cell(sums: Array, columns: int, row: int, column: int) -> int:
+    """Return where the points from a cell on begin, once they are sorted by cell."""
+    at = row * (columns + 1)
+    below = sums[at + columns]
+    return below + sums[at + columns + 1 + column] - sums[at + column]
+
+
+@njit
+def sort_by_cell(
+    frame: GridFrame, size: int, cell_of: Array, sums: Array, cursor: Array, order: Array
+) -> None:
+    """Order the points by their cells, row by row."""
+    stride = frame.columns + 1
+    for row in range(1, frame.rows + 1):
+        below = sums[row * stride - 1]
+        for cell in range(row * stride + 1, row * stride + stride):
+            cursor[cell] = below + sums[cell - 1] - sums[cell - 1 - stride]
+    for i in range(size):
+        cell = cell_of[i]
+        if cell > 0:
+            order[cursor[cell]] = i
+            cursor[cell] += 1

@@ -23,12 +23,11 @@ import numpy as np
 
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.engines.meaning.hits import NearPairs, VectorCounters, VectorHits
-from lakejoin.engines.meaning.vector_space import ColumnLists
-from lakejoin.engines.meaning.vector_pairs import measure_pairs, find_near_pairs
 from lakejoin.engines.meaning.segment_scores import ColumnScores, VectorSegmentSearch
-from lakejoin.engines.meaning.space import Nearness, VectorSpace
+from lakejoin.engines.meaning.vector_pairs import find_near_pairs, measure_pairs
+from lakejoin.engines.meaning.vector_space import ColumnLists, Nearness, VectorSpace
 
-__all__ = ["Nearness", "VectorSpace", "VectorSearch"]
+__all__ = ["Nearness", "VectorSearch", "VectorSpace"]
 
 Array = np.ndarray[Any, Any]
 

@@ -9,24 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.engines.meaning.vector_candidates import (
-    CandidatePairs,
-    CandidateSearch,
-    merge_candidates,
-)
 from lakejoin.engines.meaning.column_counts import (
     CountBoard,
     count_by_step,
     count_columns,
     count_nearest,
+    distinct_ids,
     in_columns,
     mark_nearest,
-    distinct_ids,
 )
-from lakejoin.engines.meaning.vector_distances import limit, l2_radius
 from lakejoin.engines.meaning.hits import VectorCounters
+from lakejoin.engines.meaning.vector_candidates import (
+    CandidatePairs,
+    CandidateSearch,
+    merge_candidates,
+)
+from lakejoin.engines.meaning.vector_distances import l2_radius, limit
 from lakejoin.engines.meaning.vector_pairs import distances_of_pairs, pairs_within
-from lakejoin.engines.meaning.space import Nearness, VectorSpace
+from lakejoin.engines.meaning.vector_space import Nearness, VectorSpace
 
 Array = np.ndarray[Any, Any]
 

@@ -90,7 +90,9 @@ def is_out_of_reach(tree_low: Array, tree_high: Array, span: Array, scale: Array
 
 
 @kernel
-def reached_share(tree: VectorTree, queries: Array, rests: Array, reach: float, nodes: Array) -> float:
+def reached_share(
+    tree: VectorTree, queries: Array, rests: Array, reach: float, nodes: Array
+) -> float:
     """The share of (query, node) pairs whose box is within reach."""
     low, high, span, scale = tree.low, tree.high, tree.span, tree.scale
     within = 0

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.engines.meaning.column_counts import counting_sort
-from lakejoin.engines.meaning.vector_distances import distances, limit, l2_radius, within
-from lakejoin.engines.meaning.scanning import SINGLE_ERROR
+from lakejoin.engines.meaning.product_kernels import SINGLE_ERROR
+from lakejoin.engines.meaning.vector_distances import distances, l2_radius, limit, within
 from lakejoin.store.compact_vectors import can_match
 
 if TYPE_CHECKING:
-    from lakejoin.engines.meaning.space import Nearness, VectorSpace
+    from lakejoin.engines.meaning.vector_space import Nearness, VectorSpace
     from lakejoin.store.compact_vectors import VectorSource
 
 Array = np.ndarray[Any, Any]
@@ -62,7 +62,9 @@ def _by_vector(
         yield some, vectors, rows[which[some] - begin]
 
 
-def measure_pairs(source: VectorSource, queries: Array, query: Array, ids: Array, metric: str) -> Array:
+def measure_pairs(
+    source: VectorSource, queries: Array, query: Array, ids: Array, metric: str
+) -> Array:
     """The distances of queries[query[i]] and the vectors with the ids[i]."""
     unique, which = np.unique(ids, return_inverse=True)
     return distances_of_pairs(source, queries, query, unique, which, metric)

@@ -28,18 +28,28 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.topk import least_score, push_column, rank_of
-from lakejoin.engines.overlap.read_costs import ReadCosts
 from lakejoin.engines.overlap.merge_list import clear_counts, read_lists, take_best
+from lakejoin.engines.overlap.posting_reader import (
+    count_large_enough,
+    fill_table,
+    measure_ahead,
+    read_query,
+    take_columns,
+)
 from lakejoin.engines.overlap.postings_view import SegmentPostings, set_start_of, sets_of
-from lakejoin.engines.overlap.probing import fill_table, take_columns
-from lakejoin.engines.overlap.posting_reader import count_large_enough, measure_ahead, read_query
-from lakejoin.engines.overlap.tally import LISTS_FOUND, MERGED, PROBED_ALL, CANDIDATES, STOPPED
+from lakejoin.engines.overlap.read_costs import (
+    CANDIDATES,
+    LISTS_FOUND,
+    MERGED,
+    PROBED_ALL,
+    STOPPED,
+    ReadCosts,
+)
 from lakejoin.engines.overlap.search_buffers import (
     ZERO,
+    BufferView,
     QueryGroups,
     TopColumns,
-    BufferView,
     alive_in,
     counts_in,
     exact_in,
@@ -47,6 +57,7 @@ from lakejoin.engines.overlap.search_buffers import (
     table_in,
     touched_in,
 )
+from lakejoin.kernels.topk import least_score, push_column, rank_of
 
 Array = np.ndarray[Any, Any]
 

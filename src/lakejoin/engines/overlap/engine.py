@@ -10,24 +10,24 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from lakejoin.errors import InputError
 from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
-from lakejoin.engines.overlap.tally import (
-    LISTS_FOUND,
+from lakejoin.engines.overlap.read_costs import (
     BYTES_READ,
-    MERGED,
-    SETS_READ,
-    PROBED_ALL,
-    LISTS_READ,
     CANDIDATES,
+    LISTS_FOUND,
+    LISTS_READ,
+    MERGED,
+    PROBED_ALL,
     SEGMENTS,
+    SETS_READ,
     STOPPED,
 )
+from lakejoin.errors import InputError
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
     from lakejoin.engines.overlap.read_costs import ReadCosts
-    from lakejoin.engines.overlap.room import SearchBuffers
+    from lakejoin.engines.overlap.search_buffers import SearchBuffers
     from lakejoin.engines.query import Query
     from lakejoin.store.postings import Postings
     from lakejoin.store.segment import Segment
@@ -47,7 +47,7 @@ class OverlapIndex:
     """
 
     def __init__(self, postings: Sequence[Postings], costs: ReadCosts | None = None) -> None:
-        from lakejoin.engines.overlap.matrix import PostingsMatrix
+        from lakejoin.engines.overlap.postings_view import PostingsMatrix
 
         self.postings = tuple(postings)
         self._matrix = PostingsMatrix([p.file for p in self.postings])
@@ -113,7 +113,7 @@ class OverlapIndex:
     def _weigh(
         self, codes: Array, weights: Array, segment: int, out: Array, touched: Array
     ) -> tuple[int, int]:
-        from lakejoin.engines.overlap.weighing import weigh_columns
+        from lakejoin.engines.overlap.overlap_kernels import weigh_columns
 
         room = self._room(len(codes), 1)
         args = (self._matrix.rows, segment, _joined([codes]), weights, room.row, room.pending)
@@ -156,7 +156,7 @@ class OverlapIndex:
         return max(0.0, time_call(lambda: self.overlaps(any_code, segment, columns)) - base)
 
     def _room(self, values: int, k: int) -> SearchBuffers:
-        from lakejoin.engines.overlap.room import SearchBuffers
+        from lakejoin.engines.overlap.search_buffers import SearchBuffers
 
         room: SearchBuffers | None = getattr(self._own, "room", None)
         if room is None:

@@ -24,16 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.topk import (
-    would_enter,
-    least_score,
-    column_key,
-    push_column,
-    rank_of,
-    score_of,
-)
-from lakejoin.engines.overlap.read_costs import ReadCosts
 from lakejoin.engines.overlap.merge_list import clear_counts
+from lakejoin.engines.overlap.posting_reader import column_at, fill_table, note_entry, take_columns
 from lakejoin.engines.overlap.postings_view import (
     SegmentPostings,
     lists_of,
@@ -43,14 +35,12 @@ from lakejoin.engines.overlap.postings_view import (
     short_lists_of,
     size_of,
 )
-from lakejoin.engines.overlap.probing import fill_table, take_columns
-from lakejoin.engines.overlap.posting_reader import column_at, note_entry
-from lakejoin.engines.overlap.tally import BYTES_READ, LISTS_READ, CANDIDATES
+from lakejoin.engines.overlap.read_costs import BYTES_READ, CANDIDATES, LISTS_READ, ReadCosts
 from lakejoin.engines.overlap.search_buffers import (
     ZERO,
+    BufferView,
     QueryGroups,
     TopColumns,
-    BufferView,
     alive_in,
     counts_in,
     exact_in,
@@ -60,6 +50,14 @@ from lakejoin.engines.overlap.search_buffers import (
     position_in,
     table_in,
     touched_in,
+)
+from lakejoin.kernels.topk import (
+    column_key,
+    least_score,
+    push_column,
+    rank_of,
+    score_of,
+    would_enter,
 )
 
 Array = np.ndarray[Any, Any]
@@ -179,7 +177,13 @@ def _reach(count: int, size: int, position: int, rest: int) -> int:
 
 @njit
 def _position_filter(
-    part: SegmentPostings, rest: int, work: BufferView, unread: int, top: TopColumns, found: int, tally: Array
+    part: SegmentPostings,
+    rest: int,
+    work: BufferView,
+    unread: int,
+    top: TopColumns,
+    found: int,
+    tally: Array,
 ) -> int:
     """Drop the candidates that cannot enter the k best; return how many remain."""
     counts, positions, alive = counts_in(work), position_in(work), alive_in(work)

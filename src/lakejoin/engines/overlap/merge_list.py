@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.mapped import note_blocks
-from lakejoin.kernels.topk import would_enter, least_score, column_key, push_column, rank_of
 from lakejoin.engines.overlap.postings_view import (
     LISTS,
     SHORT_LISTS,
@@ -21,23 +19,32 @@ from lakejoin.engines.overlap.postings_view import (
     short_lists_of,
     size_of,
 )
-from lakejoin.engines.overlap.tally import BYTES_READ, LISTS_READ, CANDIDATES
+from lakejoin.engines.overlap.read_costs import BYTES_READ, CANDIDATES, LISTS_READ
 from lakejoin.engines.overlap.search_buffers import (
     ZERO,
+    BufferView,
     QueryGroups,
     TopColumns,
-    BufferView,
     counts_in,
     passed_in,
     touched_in,
 )
+from lakejoin.kernels.mapped_arrays import note_blocks
+from lakejoin.kernels.topk import column_key, least_score, push_column, rank_of, would_enter
 
 Array = np.ndarray[Any, Any]
 
 
 @njit
 def read_lists(
-    part: SegmentPostings, query: QueryGroups, i: int, j: int, limit: int, work: BufferView, tally: Array, seen: int
+    part: SegmentPostings,
+    query: QueryGroups,
+    i: int,
+    j: int,
+    limit: int,
+    work: BufferView,
+    tally: Array,
+    seen: int,
 ) -> int:
     """Add the weights of the lists [i, j) to the counts of the first `limit` columns in them.
 
@@ -100,7 +107,9 @@ def _count(
 
 
 @njit
-def take_best(part: SegmentPostings, work: BufferView, columns: Array, n: int, top: TopColumns, found: int) -> int:
+def take_best(
+    part: SegmentPostings, work: BufferView, columns: Array, n: int, top: TopColumns, found: int
+) -> int:
     """Take the best of `n` columns, whose counts are final, into the k best."""
     least = least_score(top.rank, found)
     counts, passed = counts_in(work), passed_in(work)
@@ -119,7 +128,15 @@ def take_best(part: SegmentPostings, work: BufferView, columns: Array, n: int, t
 
 
 @njit
-def merge_lists(part: SegmentPostings, n: int, query: QueryGroups, work: BufferView, top: TopColumns, found: int, tally: Array) -> int:
+def merge_lists(
+    part: SegmentPostings,
+    n: int,
+    query: QueryGroups,
+    work: BufferView,
+    top: TopColumns,
+    found: int,
+    tally: Array,
+) -> int:
     """Read all lists of one segment and take the best columns."""
     seen = read_lists(part, query, ZERO, n, part.columns, work, tally, ZERO)
     found = take_best(part, work, touched_in(work), seen, top, found)

@@ -1,4 +1,4 @@
-"""Compiled entry points: each searches all segments in one call."""
+"""Compiled entry points: each searches, or weighs, all columns of segments in one call."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.jit import kernel
-from lakejoin.kernels.topk import rank_of, score_of, sort_best_first
-from lakejoin.engines.overlap.read_costs import ReadCosts
+from lakejoin.engines.overlap.early_stopping import stop_early
 from lakejoin.engines.overlap.josie import josie
-from lakejoin.engines.overlap.merge_list import merge_lists
+from lakejoin.engines.overlap.merge_list import merge_lists, note_lists
+from lakejoin.engines.overlap.posting_reader import note_set, read_whole_query, sum_shared
 from lakejoin.engines.overlap.postings_view import (
     BY_SIZE,
     by_size_of,
+    lists_of,
     note_read,
     open_postings,
     set_start_of,
     sets_of,
+    short_lists_of,
 )
 from lakejoin.engines.overlap.probe_set import probe_sets
-from lakejoin.engines.overlap.posting_reader import read_whole_query, sum_shared, note_set
-from lakejoin.engines.overlap.early_stopping import stop_early
-from lakejoin.engines.overlap.tally import LISTS_FOUND, SEGMENTS
+from lakejoin.engines.overlap.read_costs import LISTS_FOUND, SEGMENTS, ReadCosts
 from lakejoin.engines.overlap.search_buffers import (
     LEADERS,
-    ZERO,
     TOP,
-    TopColumns,
+    ZERO,
     BufferView,
+    TopColumns,
     passed_in,
     query_in,
     table_in,
     tally_in,
     top_in,
 )
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.topk import rank_of, score_of, sort_best_first
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +52,9 @@ def _hopeless(size: int, top: TopColumns, found: int) -> bool:
 
 
 @njit
-def _open(s: int, plan: Array, hidden: Array, work: BufferView, top: TopColumns, found: int) -> bool:
+def _open(
+    s: int, plan: Array, hidden: Array, work: BufferView, top: TopColumns, found: int
+) -> bool:
     """Hide the hidden columns of a segment; return False if no column could enter the k best."""
     size = plan[BEGIN, s + 1] - plan[BEGIN, s]
     if size == 0 or _hopeless(size, top, found):
@@ -91,7 +94,12 @@ def run_merge(
     costs: ReadCosts,
     out: Array,
 ) -> int:
-    work, query, top, tally = BufferView(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    work, query, top, tally = (
+        BufferView(row, pending),
+        query_in(row),
+        top_in(row, TOP),
+        tally_in(row),
+    )
     found = ZERO
     for s in plan[ORDER, : matrix.shape[0]]:
         if _open(s, plan, hidden, work, top, found):
@@ -115,7 +123,12 @@ def run_stopping(
     costs: ReadCosts,
     out: Array,
 ) -> int:
-    work, query, top, tally = BufferView(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    work, query, top, tally = (
+        BufferView(row, pending),
+        query_in(row),
+        top_in(row, TOP),
+        tally_in(row),
+    )
     leaders = top_in(row, LEADERS)
     found = ZERO
     for s in plan[ORDER, : matrix.shape[0]]:
@@ -139,7 +152,12 @@ def run_probe(
     costs: ReadCosts,
     out: Array,
 ) -> int:
-    work, query, top, tally = BufferView(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    work, query, top, tally = (
+        BufferView(row, pending),
+        query_in(row),
+        top_in(row, TOP),
+        tally_in(row),
+    )
     found = ZERO
     for s in plan[ORDER, : matrix.shape[0]]:
         if _open(s, plan, hidden, work, top, found):
@@ -163,7 +181,12 @@ def run_josie(
     costs: ReadCosts,
     out: Array,
 ) -> int:
-    work, query, top, tally = BufferView(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    work, query, top, tally = (
+        BufferView(row, pending),
+        query_in(row),
+        top_in(row, TOP),
+        tally_in(row),
+    )
     found = ZERO
     for s in plan[ORDER, : matrix.shape[0]]:
         if _open(s, plan, hidden, work, top, found):
@@ -200,3 +223,50 @@ def count_shared(
         out[j] = sum_shared(sets_of(part), np.uint64(at), np.uint64(end), zero, zero, table)
     for j in range(n):
         table[query.group[j]] = 0
+
+
+@kernel
+def weigh_columns(
+    matrix: Array,
+    s: int,
+    codes: Array,
+    weights: Array,
+    row: Array,
+    pending: Array,
+    out: Array,
+    touched: Array,
+) -> tuple[int, int]:
+    """Add to each column of a segment the weights of the codes it contains, and how many these are.
+
+    `out` has a row for each of the two; codes ascend. `touched` lists the columns that contain any.
+    Returns how many columns these are and how many entries the posting lists have; without room for
+    columns in `out`, the entries are only counted.
+    """
+    part = open_postings(matrix, s, pending)
+    query = query_in(row)
+    n = read_whole_query(part, codes, query)
+    if out.shape[1] == 0 or n == 0:
+        return 0, query.ahead[0] if n > 0 else 0
+    note_lists(part, query, 0, n)
+    note_read(part, BY_SIZE, 0, 4 * part.columns)
+    columns = by_size_of(part)
+    short = short_lists_of(part)
+    long = lists_of(part)
+    touched_count = 0
+    for i in range(n):
+        weight = np.int64(0)
+        begin = codes.shape[0] - query.rest[i]
+        for j in range(begin, begin + query.weight[i]):
+            weight += weights[j]
+        for entry in range(query.begin[i], query.begin[i] + query.length[i]):
+            rank = np.int64(short[entry]) if short.shape[0] > 0 else np.int64(long[entry])
+            # A damaged byte must not lead outside the arrays; damage is reported on verification.
+            if rank < part.columns:
+                column = np.int64(columns[rank])
+                if column < out.shape[1]:
+                    if out[1, column] == 0:
+                        touched[touched_count] = column
+                        touched_count += 1
+                    out[0, column] += weight
+                    out[1, column] += query.weight[i]
+    return touched_count, query.ahead[0]

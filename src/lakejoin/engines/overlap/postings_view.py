@@ -1,20 +1,22 @@
-"""The postings of one segment as compiled code sees them: mapped arrays by their addresses."""
+"""The mapped postings of segments as compiled code sees them: a matrix of addresses."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.mapped import (
+from lakejoin.kernels.mapped_arrays import (
     BlockGuard,
     mapped_bytes,
     mapped_longs,
     mapped_shorts,
-    note_blocks,
     mapped_words,
+    note_blocks,
 )
+from lakejoin.store.arrayfile import ArrayFile, CheckedArray
 
 Array = np.ndarray[Any, Any]
 
@@ -170,3 +172,47 @@ def size_of(part: SegmentPostings, column: int) -> int:
     at = part.row[3 * SET_SIZE + 2] + 4 * column
     note_blocks(part.guard, at, at + 4)
     return np.int64(set_size_of(part)[column])
+
+
+class PostingsMatrix:
+    """One row per segment for `open_postings`; keeps the files mapped.
+
+    `blocks` is how many flags the note of blocks to verify needs.
+    """
+
+    def __init__(self, files: Sequence[ArrayFile]) -> None:
+        self.rows = np.zeros((len(files), WIDTH), dtype=np.int64)
+        self._files = tuple(files)
+        self._arrays: list[CheckedArray] = []
+        self._before: list[int] = []
+        self.blocks = 1  # the first flag says whether any block is noted
+        for row, file in zip(self.rows, files, strict=True):
+            self._enter(row, file)
+
+    def _enter(self, row: Array, file: ArrayFile) -> None:
+        short = file.array("lists").raw.itemsize == 2
+        for index, name in enumerate(ARRAYS):
+            if name == ("lists" if short else "short_lists"):
+                continue  # the unused of the two stays empty: its length is zero
+            array = file.array("lists" if name == "short_lists" else name)
+            self._arrays.append(array)
+            row[3 * index : 3 * index + 3] = array.raw.ctypes.data, len(array.raw), array.offset
+        row[COLUMNS] = len(file.array("set_size"))
+        verified = file.verified
+        row[CHECKED : CHECKED + 3] = verified.ctypes.data, len(verified), self.blocks
+        self._before.append(self.blocks)
+        self.blocks += len(verified)
+
+    def verify(self, pending: Array) -> None:
+        """Verify the blocks that were read unverified; raise if one is damaged."""
+        if not pending[0]:
+            return
+        try:
+            for row, file, before in zip(self.rows, self._files, self._before, strict=True):
+                blocks = np.flatnonzero(pending[before : before + len(file.verified)])
+                if len(blocks):
+                    file.check_blocks(blocks)
+                    if file.verified.all():
+                        row[CHECKED + 1] = 0  # nothing left to note
+        finally:
+            pending[:] = 0

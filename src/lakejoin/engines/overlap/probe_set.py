@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.topk import would_enter, column_key, rank_of
-from lakejoin.engines.overlap.read_costs import ReadCosts
 from lakejoin.engines.overlap.merge_list import clear_counts
+from lakejoin.engines.overlap.posting_reader import column_at, fill_table, note_entry, take_columns
 from lakejoin.engines.overlap.postings_view import (
     SegmentPostings,
     lists_of,
@@ -21,20 +20,19 @@ from lakejoin.engines.overlap.postings_view import (
     set_size_of,
     short_lists_of,
 )
-from lakejoin.engines.overlap.probing import fill_table, take_columns
-from lakejoin.engines.overlap.posting_reader import column_at, note_entry
-from lakejoin.engines.overlap.tally import BYTES_READ, LISTS_READ, CANDIDATES
+from lakejoin.engines.overlap.read_costs import BYTES_READ, CANDIDATES, LISTS_READ, ReadCosts
 from lakejoin.engines.overlap.search_buffers import (
     ZERO,
+    BufferView,
     QueryGroups,
     TopColumns,
-    BufferView,
     alive_in,
     counts_in,
     passed_in,
     table_in,
     touched_in,
 )
+from lakejoin.kernels.topk import column_key, rank_of, would_enter
 
 Array = np.ndarray[Any, Any]
 

@@ -1,4 +1,4 @@
-"""Measure and store what reading a posting list and a set costs on this machine (thesis 3.4.3)."""
+"""Measure and store what reading lists and sets costs; counters of what a search reads."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from lakejoin.errors import LakejoinError
 if TYPE_CHECKING:
     from lakejoin.engines.overlap.engine import OverlapIndex
     from lakejoin.locations import Location
+
 
 Array = np.ndarray[Any, Any]
 
@@ -121,3 +122,9 @@ def time_call(call: Callable[[], object]) -> float:
     begin = time.thread_time_ns()
     call()
     return float(time.thread_time_ns() - begin)
+
+
+LISTS_FOUND, LISTS_READ, CANDIDATES, SETS_READ, BYTES_READ, SEGMENTS = range(6)
+# How the early-stopping merge ended in a segment: all lists read, all sets read, or stopped early.
+MERGED, PROBED_ALL, STOPPED = range(6, 9)
+COUNTER_COUNT = 9

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.engines.hits import ExcludedColumns
-    from lakejoin.engines.mine import QueryTable
-    from lakejoin.engines.query import Query
+    from lakejoin.engines.query import Query, QueryTable
     from lakejoin.store.segment import Segment
 
 Array = np.ndarray[Any, Any]
@@ -131,8 +130,8 @@ class _Sample:
 
     @classmethod
     def of(cls, texts: pa.LargeStringArray) -> _Sample | None:
-        from lakejoin.kernels.text_tokens import token_ranks
         from lakejoin.kernels.rare_token_samples import MAX_COUNTED, sample_text_tokens
+        from lakejoin.kernels.text_tokens import token_ranks
 
         if not len(texts):
             return None
@@ -175,7 +174,7 @@ class _PieceLists:
 
     def likely(self, column_index: int, query: Query, sample: _Sample) -> list[LikelyColumn]:
         """The columns that share pieces with a sample of a query column."""
-        from lakejoin.kernels.piece_lists import add_matches, count_holding_columns
+        from lakejoin.kernels.rare_token_samples import add_matches, count_holding_columns
 
         spans = {i: segment.pieces.find(sample.pieces) for i, segment in self._segments.items()}
         holders = np.zeros(len(sample.pieces), dtype=np.int64)
@@ -274,7 +273,9 @@ def pair_by_rare_tokens(
     i = np.repeat(my_holders, MAX_HOLDERS, axis=1).ravel().astype(np.int64)
     j = np.tile(holders, (1, MAX_HOLDERS)).ravel()
     pairs = (i >= 0) & (j >= 0)
-    return _best_pairs(i[pairs], j[pairs], np.repeat(weight, MAX_HOLDERS * MAX_HOLDERS)[pairs], most)
+    return _best_pairs(
+        i[pairs], j[pairs], np.repeat(weight, MAX_HOLDERS * MAX_HOLDERS)[pairs], most
+    )
 
 
 def _no_nulls(texts: pa.LargeStringArray) -> pa.LargeStringArray:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakejoin.formats.delimited.celltypes import ColumnHints
+from lakejoin.formats.delimited.cell_classes import ColumnHints
 from lakejoin.formats.delimited.grammar import Grammar
 
 _DROP, _LEAVE, _LEAVE_END, _JOIN, _STRAY, _LITERAL = 0.9, 0.9, 0.8, 1.1, 0.8, 0.7

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lakejoin.formats.delimited.celltypes import CODE, EMPTY, MEASURES, OTHER, TEXT, cell_class
+from lakejoin.formats.delimited.cell_classes import CODE, EMPTY, MEASURES, OTHER, TEXT, cell_class
 from lakejoin.formats.delimited.grammar import BLANK_RUNS, RecordSample, sample_records
 from lakejoin.model import Dialect
 
@@ -116,7 +116,9 @@ def _in_every_line(delimiter: str, lines: Sequence[str]) -> bool:
     return sum(1 for line in lines if delimiter in line) >= 0.8 * len(lines)
 
 
-def _try_delimiters(text: str, delimiters: Iterable[str], newline: str) -> Iterable[DialectCandidate]:
+def _try_delimiters(
+    text: str, delimiters: Iterable[str], newline: str
+) -> Iterable[DialectCandidate]:
     for delimiter in delimiters:
         base = Dialect(delimiter=delimiter, newline=newline)
         for dialect in _quotings(text, base):

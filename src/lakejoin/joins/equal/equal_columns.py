@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.row_keys import Keys, combine_keys
 from lakejoin.joins.equal.shared_values import EncodedColumn, SharedValues, count_shared_values
 from lakejoin.joins.report import percent
+from lakejoin.joins.row_keys import Keys, combine_keys
 from lakejoin.model import ColumnType, ValueRules
-from lakejoin.signals.chance import LEAST_CHANCE, match_chance, evidence
+from lakejoin.signals.chance import LEAST_CHANCE, evidence, match_chance
 from lakejoin.signals.name_similarity import CONTAINED, SAME, VAGUE, NameSimilarity, compare_names
 
 if TYPE_CHECKING:

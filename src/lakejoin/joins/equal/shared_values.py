@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.model import ColumnData, ColumnProfile, ColumnType, ValueRules, null_id
 from lakejoin.values.column_encoder import encode_query
 from lakejoin.values.text_arrays import TextTable
-from lakejoin.model import ColumnData, ColumnProfile, ColumnType, ValueRules, null_id
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,8 +1,13 @@
 """Fuzzy joins that configure themselves: match rows with similar texts."""
 
-from lakejoin.joins.fuzzy.fuzzy_join import FuzzyJoin, find_fuzzy_join
-from lakejoin.joins.fuzzy.matching import FuzzyMatches, fuzzy_matches, nearest_texts
-from lakejoin.joins.fuzzy.options import FuzzyOptions, FuzzyRule
+from lakejoin.joins.fuzzy.fuzzy_join import (
+    FuzzyJoin,
+    FuzzyMatches,
+    find_fuzzy_join,
+    fuzzy_matches,
+    nearest_texts,
+)
+from lakejoin.joins.fuzzy.match_choice import FuzzyOptions, FuzzyRule
 
 __all__ = [
     "FuzzyJoin",

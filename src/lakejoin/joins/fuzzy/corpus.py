@@ -133,8 +133,8 @@ class Corpus:
 
 def build_corpus(left: FoldedColumn, right: FoldedColumn) -> Corpus:
     """Cut the texts of two columns into words and 3-grams."""
-    from lakejoin.kernels.fuzzy_tokens_more import cut_words, hash_words, index_hashes
     from lakejoin.kernels.fuzzy_distances import MAX_WORDS
+    from lakejoin.kernels.fuzzy_tokens import cut_words, hash_words, index_hashes
 
     texts = left.texts + right.texts
     starts = np.zeros(len(texts) + 1, np.int64)
@@ -157,7 +157,7 @@ def build_corpus(left: FoldedColumn, right: FoldedColumn) -> Corpus:
 
 def grams(points: Array, first: Array, begins: Array, ends: Array, size: int, left: int) -> Tokens:
     """The q-grams of texts, the first `left` of which are of the left column."""
-    from lakejoin.kernels.fuzzy_tokens_more import hash_grams, index_hashes
+    from lakejoin.kernels.fuzzy_tokens import hash_grams, index_hashes
 
     start, hashes = hash_grams(points, first, begins, ends, size)
     ids, seen = index_hashes(hashes)
@@ -169,7 +169,7 @@ def _weighed(start: Array, ids: Array, distinct: int, left: int) -> tuple[Tokens
 
     The column that contains it more often counts: a token is not less rare for being in both.
     """
-    from lakejoin.kernels.fuzzy_tokens_more import count_tokens, compute_unit_weights
+    from lakejoin.kernels.fuzzy_tokens import compute_unit_weights, count_tokens
 
     start, ids, counts = count_tokens(start, ids)
     sides = ids[: start[left]], ids[start[left] :]
@@ -180,7 +180,7 @@ def _weighed(start: Array, ids: Array, distinct: int, left: int) -> tuple[Tokens
 
 def _numbers(points: Array, begins: Array, ends: Array) -> Array:
     """Which words contain a digit."""
-    from lakejoin.kernels.fuzzy_tokens_more import mark_words_with
+    from lakejoin.kernels.fuzzy_tokens import mark_words_with
 
     digits = [point for point in np.unique(points).tolist() if chr(point).isdigit()]
     return mark_words_with(points, np.isin(points, digits), begins, ends)
@@ -197,7 +197,7 @@ def _weight_of_words(hashes: Array, lengths: Array) -> Array:
 
 @cache
 def _hashes(words: tuple[str, ...]) -> Array:
-    from lakejoin.kernels.fuzzy_tokens_more import hash_words
+    from lakejoin.kernels.fuzzy_tokens import hash_words
 
     ends = np.cumsum([len(word) for word in words])
     points = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32)

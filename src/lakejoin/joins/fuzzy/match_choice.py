@@ -1,29 +1,23 @@
-"""Choose a key for each text, by probability or by the strict constraint of the thesis."""
+"""Choose a key for each text within the precision, and describe the choice by rules."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lakejoin.joins.fuzzy.candidates import TextIndex
-from lakejoin.joins.fuzzy.chances import match_probabilities
+from lakejoin.errors import InputError
+from lakejoin.joins.fuzzy.corpus import Corpus, Tokens, grams
 from lakejoin.joins.fuzzy.pair_evidence import (
     CandidatePairs,
-    word_doubts,
-    pair_features,
+    TextIndex,
     candidate_pairs,
+    match_probabilities,
+    pair_features,
+    word_doubts,
 )
-from lakejoin.joins.fuzzy.options import FuzzyOptions
-from lakejoin.joins.fuzzy.rules import (
-    PLAIN_MEASURES,
-    WEIGHTED_MEASURE,
-    describe_matches,
-    pair_distances,
-)
-from lakejoin.joins.fuzzy.strict import Constraint, strict_rule
-from lakejoin.joins.fuzzy.corpus import Corpus
 
 Array = np.ndarray[Any, Any]
 KnownMatches = tuple[Array, Array]  # indexes of texts and keys that are already matched
@@ -84,7 +78,9 @@ def _first_of(groups: Array) -> Array:
     return first
 
 
-def _likely(corpus: Corpus, texts: Array, keys: Array, chance: Array, precision: float) -> ChosenMatches:
+def _likely(
+    corpus: Corpus, texts: Array, keys: Array, chance: Array, precision: float
+) -> ChosenMatches:
     """The most pairs whose mean probability reaches the precision, and rules describing them."""
     joined = _probable_enough(chance, precision)
     far = pair_distances(corpus, texts, keys)
@@ -110,7 +106,12 @@ def _probable_enough(chance: Array, precision: float) -> Array:
 
 
 def _strictly(
-    corpus: Corpus, pairs: CandidatePairs, chance: Array, known: KnownMatches, second: CandidatePairs, one_to_one: bool
+    corpus: Corpus,
+    pairs: CandidatePairs,
+    chance: Array,
+    known: KnownMatches,
+    second: CandidatePairs,
+    one_to_one: bool,
 ) -> ChosenMatches:
     """All pairs of the one rule that gives no text a second key."""
     count = len(pairs)
@@ -135,3 +136,185 @@ def _strictly(
         np.zeros(len(joined), np.int64),
         [(*PLAIN_MEASURES[measure], threshold)],
     )
+
+
+PLAIN_MEASURES = (
+    ("words", "jaccard"),
+    ("words", "cosine"),
+    ("words", "containment"),
+    ("2-grams", "jaccard"),
+    ("3-grams", "jaccard"),
+    ("3-grams", "cosine"),
+    ("3-grams", "containment"),
+    ("letters", "edit"),
+    ("letters", "jaro-winkler"),
+)
+WEIGHTED_MEASURE = ("words and 3-grams", "weighed")
+_MOST_PLAIN = 3  # rules to show
+_WORTH = 0.05  # least share of the matches that a rule must add
+
+
+def pair_distances(corpus: Corpus, texts: Array, keys: Array) -> Array:
+    """The distance of pairs by each of the plain measures, one row per measure."""
+    from lakejoin.kernels.fuzzy_distances import (
+        compute_edit_distances,
+        compute_jaro_winkler_distances,
+    )
+
+    c, theirs = corpus, keys + corpus.left
+    twos = grams(c.points, c.first, c.begins, c.ends, 2, c.left)
+    kinds = {"words": c.word_tokens, "2-grams": twos, "3-grams": c.gram_tokens}
+    out = np.empty((len(PLAIN_MEASURES), len(texts)))
+    for i, (tokens, distance) in enumerate(PLAIN_MEASURES):
+        if distance == "edit":
+            out[i] = compute_edit_distances(c.points, c.starts, texts, theirs)
+        elif distance == "jaro-winkler":
+            out[i] = compute_jaro_winkler_distances(c.points, c.starts, texts, theirs)
+        else:
+            out[i] = _set_distance(kinds[tokens], distance, texts, theirs)
+    return np.clip(out, 0.0, 1.0)
+
+
+def _set_distance(tokens: Tokens, distance: str, left: Array, right: Array) -> Array:
+    from lakejoin.kernels.fuzzy_distances import count_shared_tokens
+    from lakejoin.kernels.fuzzy_tokens import compute_similarities
+
+    if distance == "cosine":
+        alike = compute_similarities(tokens.start, tokens.ids, tokens.weights, left, right)
+        return np.asarray(1.0 - alike)
+    shared = count_shared_tokens(tokens.start, tokens.ids, left, right)
+    sizes = np.diff(tokens.start)
+    left_sizes, right_sizes = sizes[left], sizes[right]
+    if distance == "containment":
+        return np.asarray(1.0 - shared / np.maximum(np.minimum(left_sizes, right_sizes), 1))
+    return np.asarray(1.0 - shared / np.maximum(left_sizes + right_sizes - shared, 1))
+
+
+def describe_matches(
+    far: Array, joined: Array, precision: float
+) -> tuple[list[tuple[int, float]], Array]:
+    """Plain rules (measure, threshold) that describe which pairs match, and each pair's rule.
+
+    A rule's threshold is the largest within which at least a share `precision` of all pairs match;
+    the rule that adds the most comes first. -1 for matches that no plain rule describes.
+    """
+    rule = np.full(far.shape[1], -1, np.int64)
+    found: list[tuple[int, float]] = []
+    waiting = joined.copy()
+    largest = [_largest_threshold(row, joined, precision) for row in far]
+    while len(found) < _MOST_PLAIN:
+        adds = [int((waiting & (row <= s)).sum()) for row, s in zip(far, largest, strict=True)]
+        best = int(np.argmax(adds))
+        if adds[best] < max(2, _WORTH * joined.sum()):
+            break
+        chosen = waiting & (far[best] <= largest[best])
+        rule[chosen] = len(found)
+        waiting &= ~chosen
+        found.append((best, largest[best]))
+    return found, rule
+
+
+def _largest_threshold(far: Array, joined: Array, precision: float) -> float:
+    """The largest threshold that keeps the precision; -1 if even the nearest pairs do not match."""
+    order = np.argsort(far, kind="stable")
+    steps = far[order]
+    share = np.cumsum(joined[order]) / np.arange(1, len(order) + 1)
+    # Pairs at equal distance match together or not at all.
+    last = np.append(steps[1:] != steps[:-1], True)
+    fits = np.flatnonzero(last & (share >= precision) & joined[order])
+    return float(steps[fits[-1]]) if len(fits) else -1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """Pairs that may match, and the constraint on them.
+
+    A `forbidden` pair would give a second key to a text that has one; with `one_to_one`, a pair
+    whose key is taken is forbidden too, and no key may get two texts.
+    """
+
+    texts: Array
+    keys: Array
+    forbidden: Array
+    one_to_one: bool
+
+    def allows(self, within: Array) -> bool:
+        """Whether these pairs may all match."""
+        if self.forbidden[within].any():
+            return False
+        sides = [self.texts[within]] + [self.keys[within]] * self.one_to_one
+        return all(np.bincount(side, minlength=1).max() <= 1 for side in sides)
+
+
+def strict_rule(far: Array, constraint: Constraint) -> tuple[int, float]:
+    """The measure (a row of `far`) and threshold that match the most; -1 for no threshold.
+
+    >>> texts, keys, free = np.array([0, 0, 1]), np.array([0, 1, 1]), np.zeros(3, bool)
+    >>> far = np.array([[0.1, 0.9, 0.5], [0.3, 0.3, 0.2]])
+    >>> strict_rule(far, Constraint(texts, keys, free, False))
+    (0, 0.5)
+    """
+    largest = [_largest(row, constraint) for row in far]
+    joined = [int((row <= s).sum()) for row, s in zip(far, largest, strict=True)]
+    best = int(np.argmax(joined))
+    return best, largest[best]
+
+
+def _largest(far: Array, constraint: Constraint) -> float:
+    """The largest distance within which the constraint holds, or -1."""
+    steps = np.unique(far)
+    low, high = 0, len(steps)  # the first `low` steps hold, those from `high` on do not
+    while low < high:
+        middle = (low + high) // 2
+        if constraint.allows(far <= steps[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return float(steps[low - 1]) if low else -1.0
+
+
+_DISTANCES = {
+    "jaccard": "Jaccard",
+    "cosine": "cosine",
+    "containment": "containment",
+    "edit": "edit",
+    "jaro-winkler": "Jaro-Winkler",
+    "weighed": "weighted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyOptions:
+    """How precise a fuzzy join must be, and how often a key may match.
+
+    `precision` is the least share of correct matches, as estimated without examples. At 1, nothing
+    is estimated: instead, a rule may not give any text two keys. With `one_to_one`, every key
+    matches at most one distinct text. The seed samples the keys to compare with each other if
+    there are very many.
+    """
+
+    precision: float = 0.9
+    one_to_one: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.precision <= 1:
+            raise InputError(f"precision must be above 0 and at most 1, not {self.precision}")
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyRule:
+    """Texts match if the distance of their tokens is small; `rows` are the left rows it adds.
+
+    >>> print(FuzzyRule("3-grams", "jaccard", 0.25, 7))
+    Jaccard distance of 3-grams at most 0.25
+    """
+
+    tokens: str
+    distance: str
+    threshold: float
+    rows: int
+
+    def __str__(self) -> str:
+        most = math.ceil(self.threshold * 1000) / 1000
+        return f"{_DISTANCES[self.distance]} distance of {self.tokens} at most {most:g}"

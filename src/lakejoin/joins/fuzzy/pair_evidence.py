@@ -1,15 +1,16 @@
-"""Evidence for and against pairs of texts, from which probabilities are computed."""
+"""Find the keys most similar to a text, and the probability that they match."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 
-from lakejoin.joins.fuzzy.candidates import TextIndex, NearestKeys
-from lakejoin.joins.fuzzy.parts import run_in_threads
-from lakejoin.joins.fuzzy.corpus import Corpus
+from lakejoin.joins.fuzzy.corpus import Corpus, Tokens
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +39,9 @@ class CandidatePairs:
         return len(self.texts)
 
 
-def candidate_pairs(corpus: Corpus, texts: Array, near: NearestKeys, claimed: Array) -> CandidatePairs:
+def candidate_pairs(
+    corpus: Corpus, texts: Array, near: NearestKeys, claimed: Array
+) -> CandidatePairs:
     """The pairs of each text with its nearest keys; `claimed` keys already have an equal text."""
     from lakejoin.kernels.fuzzy_tokens import compute_leads
 
@@ -101,3 +104,121 @@ def pair_features(corpus: Corpus, pairs: CandidatePairs, doubt: Array) -> Array:
             pairs.text_lead,
         ]
     )
+
+
+MOST_NEAREST = 8  # keys to compare per text: the right one is nearly always among the first few
+# Posting list entries to read for all texts of a column, a fraction of a second; and the entries
+# that each text may read in any case.
+_WORK = 10_000_000
+_LEAST_WORK = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class NearestKeys:
+    """The nearest keys of every text, best first (-1: none), and their similarities."""
+
+    keys: Array
+    alike: Array
+
+
+class TextIndex:
+    """An inverted index of the right column's texts, to look up the most similar ones.
+
+    Similarity is the mean of the cosines of words and of 3-grams, both weighted by rarity. A text
+    finds keys by its rarest tokens, as many as `_WORK` allows, and compares these keys in full.
+    That is exact for some 300 texts and keys; with more, a key that shares only common tokens with
+    a text may be missed.
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        from lakejoin.kernels.fuzzy_tokens import build_token_lists
+
+        self._begin = corpus.left
+        self._tokens = _both(corpus.word_tokens, corpus.gram_tokens)
+        t = self._tokens
+        self._lists = build_token_lists(t.start, t.ids, t.weights, self._begin, t.count)
+
+    def nearest(self, texts: Array, most: int = MOST_NEAREST) -> NearestKeys:
+        """The keys most similar to texts, which are given by their corpus index."""
+        from lakejoin.kernels.fuzzy_tokens import find_nearest_texts
+
+        budget = max(_LEAST_WORK, _WORK // max(1, len(texts)))
+        t = self._tokens
+
+        def search(rows: slice) -> tuple[Array, Array]:
+            return find_nearest_texts(
+                t.start, t.ids, t.weights, texts[rows], self._begin, *self._lists, most, budget
+            )
+
+        results = run_in_threads(search, len(texts))
+        return NearestKeys(*(np.concatenate(arrays) for arrays in zip(*results, strict=True)))
+
+
+def _both(words: Tokens, grams: Tokens) -> Tokens:
+    """Merge words and 3-grams into one kind of token, each with half of the weight."""
+    texts = len(words.start) - 1
+    start = words.start + grams.start
+    ids = np.empty(start[-1], np.int32)
+    weights = np.empty(start[-1], np.float32)
+    shift = np.repeat(grams.start[:-1], np.diff(words.start))
+    position = np.arange(len(words.ids)) + shift
+    ids[position] = words.ids
+    weights[position] = words.weights
+    shift = np.repeat(words.start[1:], np.diff(grams.start))
+    position = np.arange(len(grams.ids)) + shift
+    ids[position] = grams.ids + words.count
+    weights[position] = grams.weights
+    assert texts == len(grams.start) - 1
+    return Tokens(start, ids, weights * np.float32(np.sqrt(0.5)), words.count + grams.count)
+
+
+# In the order of `evidence`: the share of rarity that is paired, differing numbers on both sides,
+# doubts from the unpaired words, leads over other keys and over other texts.
+WEIGHTS = np.array([11.0, -2.0, -0.6, 0.65, 1.25])
+INTERCEPT = -7.0  # intercept, as the choice "none" weighs 0
+_USUAL = 0.8  # share of texts with a match in the training tables
+_PRIOR_TEXTS = 10.0  # weight of that share as a prior, in texts
+_ROUNDS = 50
+
+
+def match_probabilities(evidence: Array, texts: Array) -> Array:
+    """The probability of every pair; pairs of a text are adjacent and add up to at most 1."""
+    if not len(texts):
+        return np.zeros(0)
+    group = np.cumsum(np.concatenate([[False], texts[1:] != texts[:-1]]))
+    score = evidence @ WEIGHTS + INTERCEPT
+    count = int(group[-1]) + 1
+    top = np.zeros(count)
+    np.maximum.at(top, group, score)
+    weight = np.exp(score - top[group])
+    total, none = np.bincount(group, weight, count), np.exp(-top)
+    usual = _USUAL / (1 - _USUAL)
+    share = _USUAL
+    for _ in range(_ROUNDS):
+        odds = share / (1 - share) / usual
+        some = odds * total / (odds * total + none)
+        share = float((some.sum() + _PRIOR_TEXTS * _USUAL) / (count + _PRIOR_TEXTS))
+    odds = share / (1 - share) / usual
+    return np.asarray(odds * weight / (odds * total + none)[group])
+
+
+Result = TypeVar("Result")
+
+_SMALLEST = 1000  # rows per thread: fewer are not worth one
+
+
+def run_in_threads(work: Callable[[slice], Result], rows: int) -> list[Result]:
+    """The results of `work` for consecutive slices of the rows, in order; at least one.
+
+    >>> run_in_threads(lambda rows: list(range(5))[rows], 5)
+    [[0, 1, 2, 3, 4]]
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    count = max(1, min(os.cpu_count() or 1, rows // _SMALLEST))
+    ends = np.linspace(0, rows, count + 1).astype(int).tolist()
+    slices = [slice(a, b) for a, b in pairwise(ends)]
+    if count == 1:
+        return [work(slices[0])]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, slices))

@@ -1,10 +1,4 @@
-"""Decide whether the matches of learned programs are more than coincidence.
-
-Hundreds of programs are tried, so some match keys by coincidence: fragments of numbers, first
-words, two-letter codes, family names. A large enough share of the values of the smaller side must
-match, larger for shorter texts; and wrong values must match so rarely that the evidence (see
-`chance`) is strong. Dates and years match in any two tables, so they must be nearly unique.
-"""
+"""Decide whether the matches of learned programs are more than coincidence."""
 
 from __future__ import annotations
 
@@ -15,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.joins.learned.program_cover import ScoredProgram, LearningTables
-from lakejoin.joins.learned.keytable import KeyTable, hashes_of
 from lakejoin.codegen.programs import Constant, Program, is_cut, takes_all
-from lakejoin.joins.learned.sampling import sample_rows
+from lakejoin.joins.learned.program_cover import LearningTables, ScoredProgram
+from lakejoin.joins.learned.program_scores import KeyTable, hashes_of
+from lakejoin.joins.learned.row_samples import sample_rows
+from lakejoin.joins.row_keys import NO_KEY, KeyColumn
+from lakejoin.model import ColumnType, ValueRules
+from lakejoin.signals.chance import evidence, match_chance_by
 from lakejoin.values.column_encoder import encode_query
-from lakejoin.model import ColumnType
-from lakejoin.signals.chance import match_chance_by, evidence
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 Array = np.ndarray[Any, Any]
 
@@ -104,7 +100,9 @@ class ProgramEvidence:
         return max(least, _SHARE_IF_CUT) if self.cut else least
 
 
-def weigh_programs(tables: LearningTables, target: Program, programs: list[ScoredProgram]) -> ProgramEvidence:
+def weigh_programs(
+    tables: LearningTables, target: Program, programs: list[ScoredProgram]
+) -> ProgramEvidence:
     """Weigh the evidence for these programs on the whole tables."""
     hashes, matches = tables.rewritten(programs)
     outputs, keys = KeyTable(hashes), tables.keys
@@ -187,3 +185,32 @@ def _digits(program: Program) -> int:
     """The number of digits in the constants of a program."""
     constants = [o.text for o in program.operators if isinstance(o, Constant)]
     return sum(letter.isdigit() for text in constants for letter in text)
+
+
+def match_keys(
+    tables: LearningTables, program: Program, key: KeyColumn, rules: ValueRules
+) -> Array:
+    """The key that each source row matches, `NO_KEY` for none."""
+    texts = apply_program(program, tables.source)
+    codes = _met_exactly(tables, program, texts, key)
+    return key.codes_of(encode_query(texts, rules)) if codes is None else codes
+
+
+def _met_exactly(
+    tables: LearningTables, program: Program, made: pa.LargeStringArray, key: KeyColumn
+) -> Array | None:
+    """The keys that the results equal exactly; None if any result equals no key."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    hashes, key_codes = tables.made(program), tables.met(program)
+    if ((key_codes < 0) & (hashes != 0)).any():
+        return None
+    rows = np.flatnonzero(key_codes >= 0)
+    partners = tables.keys.first_rows[key_codes[rows]]
+    some = made if len(rows) == len(made) else made.take(pa.array(rows))
+    if not pc.all(pc.equal(some, tables.target.take(pa.array(partners)))).as_py():
+        return None
+    codes = np.full(len(made), NO_KEY, np.int64)
+    codes[rows] = key.codes[partners]
+    return codes

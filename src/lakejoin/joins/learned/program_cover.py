@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.learned.program_scores import MOST_COINCIDENCE, coincidence_rate
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.joins.learned.examples import Examples
-from lakejoin.joins.learned.keytable import KeyTable, hashes_of
-from lakejoin.joins.learned.program_learner import Learner, ProgramStep, fewest_substrings
 from lakejoin.codegen.programs import Constant, Program, identity, is_cut
+from lakejoin.joins.learned.program_learner import Learner, ProgramStep, fewest_substrings
+from lakejoin.joins.learned.program_scores import (
+    MOST_COINCIDENCE,
+    KeyTable,
+    Scorer,
+    coincidence_rate,
+    fit_case,
+    hashes_of,
+)
 from lakejoin.joins.learned.row_pairs import RowPair
-from lakejoin.joins.learned.row_samples import Sample, TextColumn
-from lakejoin.joins.learned.sampling import SampleOptions
-from lakejoin.joins.learned.scoring import Scorer, fit_case
+from lakejoin.joins.learned.row_samples import Sample, SampleOptions, TextColumn
+from lakejoin.joins.learned.substrings import Examples
 from lakejoin.joins.learned.target_columns import fills_columns, parts_by_separator
 
 if TYPE_CHECKING:

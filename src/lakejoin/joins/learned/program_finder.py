@@ -1,8 +1,4 @@
-"""Find the columns and programs that match the most rows of two tables.
-
-Both directions are tried: rewriting values of the left table to match a key of the right one, and
-the reverse.
-"""
+"""Find the columns and programs that match the most rows of two tables."""
 
 from __future__ import annotations
 
@@ -14,28 +10,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.joins.learned.plausibility import ProgramEvidence, weigh_programs
-from lakejoin.joins.learned.columns import text_columns
+from lakejoin.codegen.programs import Program, is_shorter
+from lakejoin.joins.learned.plausibility import ProgramEvidence, match_keys, weigh_programs
 from lakejoin.joins.learned.program_cover import (
     ENOUGH,
-    ScoredProgram,
-    LearnOptions,
     LearningTables,
+    LearnOptions,
+    ScoredProgram,
     learn_programs,
 )
-from lakejoin.joins.learned.keytable import KeyTable
-from lakejoin.joins.learned.meeting import match_keys
-from lakejoin.codegen.programs import Program, is_shorter
-from lakejoin.joins.learned.row_samples import Sample, TextColumn
-from lakejoin.joins.learned.sampling import sample_sizes, sample_rows
-from lakejoin.joins.learned.target_columns import further_targets, key_targets
-from lakejoin.joins.row_keys import KeyColumn, Keys
-from lakejoin.joins.pairing import Pairing
-from lakejoin.values.column_encoder import encode_query
+from lakejoin.joins.learned.program_scores import KeyTable
+from lakejoin.joins.learned.row_samples import Sample, TextColumn, sample_rows, sample_sizes
+from lakejoin.joins.learned.target_columns import further_targets, key_targets, text_columns
+from lakejoin.joins.row_keys import NO_KEY, KeyColumn, Keys, Pairing
 from lakejoin.model import ValueRules
+from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 Array = np.ndarray[Any, Any]
 Named = Sequence[tuple[str, str]]
@@ -327,3 +320,32 @@ def _join_rows(candidate: _Candidate, rules: ValueRules) -> LearnedJoin:
         key.count,
         weighed=candidate.weighed,
     )
+
+
+def apply_learned(learned: LearnedJoin, left: pa.Table, right: pa.Table, rules: ValueRules) -> Keys:
+    """The keys of the rows of two tables; each row's by the first program that gives one.
+
+    >>> import pyarrow as pa
+    >>> from lakejoin.joins.learned.program_finder import find_programs
+    >>> left = pa.table({"code": [f"{n * 7919 % 10_007:05}" for n in range(40)]})
+    >>> right = pa.table({"id": [f"X-{n * 7919 % 10_007:05}" for n in range(10, 60)]})
+    >>> learned = find_programs(left[:20], right[:20])
+    >>> keys = apply_learned(learned, left, right, ValueRules())
+    >>> len(set(keys.left.tolist()) & set(keys.right.tolist()) - {NO_KEY})
+    30
+    """
+    assert learned.target is not None, "programs lead to a key"
+    source, target = (left, right) if learned.source_side == "left" else (right, left)
+    key = KeyColumn(encode_query(apply_program(learned.target, target), rules))
+    exists = np.zeros(key.count + 1, bool)  # the last for `NO_KEY`
+    exists[key.codes[key.codes >= 0]] = True
+    codes = np.full(source.num_rows, NO_KEY, np.int64)
+    for supported in learned.programs:
+        waiting = np.flatnonzero(codes == NO_KEY)
+        if not len(waiting):
+            break
+        texts = apply_program(supported.program, source.take(waiting))
+        found = key.codes_of(encode_query(texts, rules))
+        codes[waiting] = np.where(exists[found], found, NO_KEY)
+    sides = (codes, key.codes) if learned.source_side == "left" else (key.codes, codes)
+    return Keys(*sides, key.count)

@@ -16,17 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.joins.learned.examples import Examples
-from lakejoin.joins.learned.pieces import (
+from lakejoin.codegen.programs import Constant, Extract, Operator
+from lakejoin.joins.learned.substrings import (
     ChosenExamples,
+    Examples,
+    RewriteCache,
+    RewrittenSubstrings,
     Substring,
     Substrings,
     choose_examples,
     find_deeper_substrings,
     find_substrings,
+    rewrite_substrings,
 )
-from lakejoin.codegen.programs import Constant, Extract, Operator
-from lakejoin.joins.learned.substrings import RewriteCache, RewrittenSubstrings, rewrite_substrings
 
 Array = np.ndarray[Any, Any]
 
@@ -68,7 +70,7 @@ _Edge = Constant | _SubstringPart
 class Learner:
     """Learns from any few of many examples; rows and columns are given by index.
 
-    >>> from lakejoin.joins.learned.examples import examples_of
+    >>> from lakejoin.joins.learned.substrings import examples_of
     >>> from lakejoin.codegen.programs import Program
     >>> names = ["Obama, Barack", "Bush, George W.", "Clinton, Bill"]
     >>> targets = ["Barack Obama", "George W. Bush", "Bill Clinton"]
@@ -82,7 +84,7 @@ class Learner:
 
     def possible(self, sets: Array, columns: Array) -> Array:
         """The sets of rows for which a short program may exist; see `kernels.stretches`."""
-        from lakejoin.kernels.stretches import find_possible_sets
+        from lakejoin.kernels.shared_substrings import find_possible_sets
 
         of = self.examples
         if not len(of):
@@ -102,7 +104,7 @@ class Learner:
 
     @cached_property
     def _sharing(self) -> Array:
-        from lakejoin.kernels.stretches import find_shared_columns
+        from lakejoin.kernels.shared_substrings import find_shared_columns
 
         of = self.examples
         return np.asarray(find_shared_columns(of.chars, of.begins, of.ends, of.goals))
@@ -111,11 +113,11 @@ class Learner:
 def fewest_substrings(examples: Examples) -> Array:
     """The fewest substrings of its row and of the previous target that make up each target.
 
-    >>> from lakejoin.joins.learned.examples import examples_of
+    >>> from lakejoin.joins.learned.substrings import examples_of
     >>> fewest_substrings(examples_of({"name": ["Barack Obama", "Bush"]}, ["Obama, B", ", "])).tolist()
     [3.0, 1.0]
     """
-    from lakejoin.kernels.stretches import count_fewest_substrings
+    from lakejoin.kernels.shared_substrings import count_fewest_substrings
 
     of = examples
     found = count_fewest_substrings(of.chars, of.begins, of.ends, of.goals, _MOST_STRETCHES)
@@ -137,7 +139,9 @@ def _best_path(few: ChosenExamples, memory: RewriteCache) -> list[_Edge] | None:
 class _Search:
     """The search for a path over substrings, their rewritten forms, and deeper substrings."""
 
-    def __init__(self, few: ChosenExamples, substrings: Substrings, made: RewrittenSubstrings) -> None:
+    def __init__(
+        self, few: ChosenExamples, substrings: Substrings, made: RewrittenSubstrings
+    ) -> None:
         self.few = few
         self.substrings = substrings
         self.made = made

@@ -1,30 +1,22 @@
-"""Test whether a program matches keys by coincidence: would wrong values match as many?
-
-There are few digits, so numeric keys lie close together (dates, codes, prices), and concatenated
-fragments of numbers match many of them. Trials with deliberately wrong values show this:
-
-- a program of several parts runs with the parts of different rows mixed;
-- a program of one part runs with its last digit changed, or with another letter if it has letters.
-
-If the wrong values match nearly as many keys as the right ones, the matches prove nothing.
-"""
+"""Count the keys that a program matches, and test whether wrong values would match too."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.codegen.forms import Casing
-from lakejoin.joins.learned.keytable import hashes_of
-from lakejoin.codegen.programs import Constant, Extract, Operator, Program
-from lakejoin.joins.learned.scoring import Scorer
+from lakejoin.codegen.arrow_programs import Applier, apply_program, has_agreed_case
+from lakejoin.codegen.programs import Casing, Constant, Extract, Operator, Program, merge_constants
+from lakejoin.joins.learned.program_learner import ProgramStep
+from lakejoin.joins.learned.row_samples import Sample
 from lakejoin.signals.chance import LEAST_CHANCE, match_chance_by
+from lakejoin.values.text_arrays import read_only, text_buffers
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 MOST_COINCIDENCE = 0.6  # of the matching rows: largest share that wrong values may match
 _TRIALS = 3
@@ -36,7 +28,7 @@ def coincidence_rate(program: Program, scorer: Scorer) -> float:
     """The rows that match with wrong values, per row that matches with the right ones.
 
     >>> import pyarrow as pa
-    >>> from lakejoin.joins.learned.keytable import KeyTable, hashes_of
+    >>> from lakejoin.joins.learned.program_scores import KeyTable, hashes_of
     >>> numbers = pa.table({"price": [f"{7 * i % 100}.{i * 37 % 100:02}" for i in range(50)]})
     >>> keys = pa.array([f"{i:02}" for i in range(100) if i % 5], pa.large_string())
     >>> cents = Program((Extract("price", ((".", 1),)),))
@@ -101,7 +93,9 @@ def _changed(program: Program, scorer: Scorer) -> float:
     rows = np.flatnonzero(scorer.met(program) >= 0)
     some = rows[np.linspace(0, len(rows) - 1, min(_LOOKED_AT, len(rows))).astype(np.int64)]
     texts = pc.utf8_lower(apply_program(program, scorer.source.take(some))).unique().drop_null()
-    chance = match_chance_by(texts, lambda wrong: pa.array(scorer.keys.places(hashes_of(wrong)) >= 0))
+    chance = match_chance_by(
+        texts, lambda wrong: pa.array(scorer.keys.places(hashes_of(wrong)) >= 0)
+    )
     return chance if chance > LEAST_CHANCE else 0.0
 
 
@@ -111,3 +105,128 @@ def _has_letters(part: Extract, source: pa.Table) -> bool:
 
     lettered = pc.match_substring_regex(apply_program(Program((part,)), source), r"\p{L}")
     return bool((pc.mean(lettered).as_py() or 0.0) > 0.5)
+
+
+Array = np.ndarray[Any, Any]
+
+Score = tuple[int, int]
+
+
+@dataclass(eq=False)
+class Scorer:
+    """The rows of a source, and the distinct keys of a target that they should match."""
+
+    source: pa.Table
+    keys: KeyTable
+    applier: Applier | None = None  # of the source
+    _known: dict[Program, Score] = field(default_factory=dict)
+
+    def made(self, program: Program) -> pa.LargeStringArray:
+        """The program's results for the source."""
+        return (
+            apply_program(program, self.source)
+            if self.applier is None
+            else self.applier.apply(program)
+        )
+
+    def met(self, program: Program) -> Array:
+        """The key code that every source row matches, -1 for none."""
+        return self.keys.places(hashes_of(self.made(program)))
+
+    def score(self, program: Program) -> Score:
+        """The number of matched keys, and of matching rows."""
+        if program not in self._known:
+            met = self.met(program)
+            met = met[met >= 0]
+            keys = int(np.count_nonzero(np.bincount(met, minlength=1)))
+            self._known[program] = keys, len(met)
+        return self._known[program]
+
+    def fitted(self, steps: tuple[ProgramStep, ...]) -> Program:
+        """The program whose variants, chosen step by step, match the most keys."""
+        chosen = [step.ways[0] for step in steps]
+        best = self.score(merge_constants(chosen))
+        for index, step in enumerate(steps):
+            for variant in step.ways[1:]:
+                tried = [*chosen[:index], variant, *chosen[index + 1 :]]
+                score = self.score(merge_constants(tried))
+                if score > best:
+                    best, chosen = score, tried
+        return merge_constants(chosen)
+
+
+def fit_case(program: Program, source: Sample, target: pa.Array) -> Program:
+    """Change the case of parts if more results are then exactly in the target.
+
+    Rows match without it, as equality ignores case; but generated code should give the target's
+    own spelling.
+    """
+    import pyarrow.compute as pc
+
+    def exact(operators: list[Operator]) -> int:
+        made = source.applier.apply(Program(tuple(operators)))
+        return int(pc.sum(pc.is_in(made, value_set=target)).as_py() or 0)
+
+    free = {name for name in program.columns if has_agreed_case(source.table[name])}
+    tried = [[_with_casing(o, casing, free) for o in program.operators] for casing in Casing]
+    chosen = max(tried, key=exact)
+    best = exact(chosen)
+    for index, operator in enumerate(program.operators):
+        for casing in Casing:  # unchanged first: the case is changed only if needed
+            other = [*chosen[:index], _with_casing(operator, casing, free), *chosen[index + 1 :]]
+            count = exact(other)
+            if count > best or (count == best and casing is Casing.SAME):
+                best, chosen = count, other
+    return Program(tuple(chosen))
+
+
+def _with_casing(operator: Operator, casing: Casing, free: set[str]) -> Operator:
+    if isinstance(operator, Constant) or operator.column not in free:
+        return operator
+    return replace(operator, casing=casing)
+
+
+def hashes_of(texts: pa.LargeStringArray) -> Array:
+    """The hash of every text, 0 if it is null or empty.
+
+    >>> import pyarrow as pa
+    >>> hashes = hashes_of(pa.array(["Züg  A", " züg a ", "", None], pa.large_string()))
+    >>> bool(hashes[0] == hashes[1]), hashes[2:].tolist()
+    (True, [0, 0])
+    """
+    import pyarrow.compute as pc
+
+    from lakejoin.kernels.text_tables import hash_plain_texts
+
+    flat = text_buffers(texts)
+    if flat.data[flat.offsets[0] : flat.offsets[-1]].max(initial=0) >= 128:  # beyond ASCII
+        flat = text_buffers(pc.utf8_lower(texts))
+    return np.asarray(hash_plain_texts(*flat))
+
+
+class KeyTable:
+    """The distinct keys of a column.
+
+    >>> import pyarrow as pa
+    >>> keys = KeyTable(hashes_of(pa.array(["Bern", "Ulm", None, "bern"], pa.large_string())))
+    >>> len(keys), keys.counts.tolist()
+    (2, [2, 1])
+    >>> keys.places(hashes_of(pa.array(["ulm ", "Bonn"], pa.large_string()))).tolist()
+    [1, -1]
+    """
+
+    def __init__(self, hashes: Array) -> None:
+        from lakejoin.kernels.text_tables import build_hash_table
+
+        self._slots, self._distinct, self.counts, self.first_rows = build_hash_table(
+            read_only(hashes)
+        )
+
+    def __len__(self) -> int:
+        return len(self._distinct)
+
+    def places(self, hashes: Array) -> Array:
+        """The code of the key that each text matches, -1 for none."""
+        from lakejoin.kernels.text_tables import look_up_hashes
+
+        return np.asarray(look_up_hashes(self._slots, self._distinct, read_only(hashes)))

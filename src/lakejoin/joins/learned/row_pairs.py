@@ -189,7 +189,9 @@ class _Suffixes:
         from lakejoin.kernels.shared_substrings import find_rarest_substrings
 
         bounds = np.array((SHORTEST, SHORTEST_OF_SEVERAL))
-        return find_rarest_substrings(self.data, self.sa, self.common, self.owner, self.firsts, bounds)
+        return find_rarest_substrings(
+            self.data, self.sa, self.common, self.owner, self.firsts, bounds
+        )
 
     def best(self, several: bool) -> tuple[Array, Array, Array, Array]:
         """The best substring of each source text, see `kernels.suffixes.best_matches`."""

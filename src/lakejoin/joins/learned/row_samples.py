@@ -1,20 +1,21 @@
-"""Samples to learn from: text columns with cached derived data."""
+"""Choose sample sizes, and samples of rows with cached derived data to learn from."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.codegen.arrow_programs import Applier
-from lakejoin.joins.learned.examples import Examples, folded, folded_examples
-from lakejoin.joins.learned.substrings import RewriteCache
-from lakejoin.joins.learned.row_pairs import RowPairer, RowPair, DistinctTexts, distinct_texts
+from lakejoin.joins.learned.row_pairs import DistinctTexts, RowPair, RowPairer, distinct_texts
+from lakejoin.joins.learned.substrings import Examples, RewriteCache, folded, folded_examples
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 Array = np.ndarray[Any, Any]
 
@@ -100,3 +101,51 @@ class Sample:
         if not rows.any():
             return self
         return Sample(self.table.filter(pa.array(~rows)), self.memory)
+
+
+_EASY = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class SampleOptions:
+    """The pairs that samples must contain, and the assumed share of matching rows."""
+
+    pairs: int = 4
+    slack: float = 0.8
+    participation: float = 0.01
+
+    @property
+    def expected(self) -> float:
+        """The matching pairs that samples must contain on average."""
+        return round(self.pairs / (1 - self.slack), 9)
+
+    def stages(self) -> tuple[SampleOptions, ...]:
+        """A smaller sample first, which suffices if a tenth of the rows match."""
+        easy = replace(self, participation=max(self.participation, _EASY))
+        return (easy,) if easy == self else (easy, self)
+
+
+def sample_sizes(source: int, target: int, options: SampleOptions) -> tuple[int, int]:
+    """The number of rows needed of each table; all of them for small tables.
+
+    >>> sample_sizes(1_000_000, 1_000_000, SampleOptions(participation=0.1))
+    (14143, 14143)
+    >>> sample_sizes(100, 50, SampleOptions())
+    (100, 50)
+    >>> sample_sizes(1_000_000, 5_000, SampleOptions())
+    (400000, 5000)
+    """
+    if not source or not target:
+        return source, target
+    needed = options.expected / options.participation * source  # the product of both sizes
+    each = math.sqrt(needed)
+    source_size = min(source, math.ceil(max(each, needed / target)))
+    target_size = min(target, math.ceil(max(each, needed / source)))
+    return source_size, target_size
+
+
+def sample_rows(rows: int, size: int, seed: int) -> Array:
+    """A sorted random sample of row indexes; the same for the same seed."""
+    if size >= rows:
+        return np.arange(rows, dtype=np.int64)
+    return np.sort(np.random.default_rng(seed).choice(rows, size, replace=False))

@@ -1,18 +1,16 @@
-"""Rewrite the substrings of a few examples by forms and padding, if the targets contain the result.
-
-The rewritten form of a text, and whether its target contains it, depends on one example only; as
-examples occur in many sets, these are cached.
-"""
+"""Examples to learn from, and the substrings that programs can take from them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
-from lakejoin.joins.learned.examples import folded
-from lakejoin.codegen.forms import LOOKUPS, Form, rewrite_text
-from lakejoin.joins.learned.pieces import SubstringPath, Substrings, Texts
+import numpy as np
+
+from lakejoin.codegen.programs import LOOKUPS, Form, Runs, Split, rewrite_text
 
 _MOST_PATHS = 8
 _MOST_ALSO = 4
@@ -104,8 +102,8 @@ def rewrite_substrings(substrings: Substrings, memory: RewriteCache) -> Rewritte
     """Rewrite substrings by forms and padding; keep what every example's target contains.
 
     >>> import numpy as np
-    >>> from lakejoin.joins.learned.examples import examples_of
-    >>> from lakejoin.joins.learned.pieces import chosen, pieces_of
+    >>> from lakejoin.joins.learned.substrings import examples_of
+    >>> from lakejoin.joins.learned.substrings import chosen, pieces_of
     >>> days = examples_of({"day": ["5 March", "12 June"]}, ["05-03", "12-06"])
     >>> made = rewrite_substrings(pieces_of(chosen(days, np.arange(2), np.arange(1))), RewriteCache())
     >>> for texts, paths in made.new.items():
@@ -131,7 +129,9 @@ def rewrite_substrings(substrings: Substrings, memory: RewriteCache) -> Rewritte
     return found
 
 
-def _rewritings(texts: Texts, goals: Texts, memory: RewriteCache) -> Iterator[tuple[Texts, Form, int]]:
+def _rewritings(
+    texts: Texts, goals: Texts, memory: RewriteCache
+) -> Iterator[tuple[Texts, Form, int]]:
     """Every form and width whose result is in the target of each example."""
     alnum = all(map(str.isalnum, texts))
     for form, first in memory.held(texts[0], goals[0], alnum):
@@ -159,3 +159,213 @@ def _padded(texts: Texts, goals: Texts) -> Iterator[tuple[Texts, int]]:
         if not all(text in goal for text, goal in zip(wide, goals, strict=True)):
             return  # nor do they contain more zeros
         yield wide, width
+
+
+Array = np.ndarray[Any, Any]
+Texts = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubstringPath:
+    """How to get a substring: a column, its splits, and the form of the result."""
+
+    column: str
+    splits: tuple[Split, ...] = ()
+    form: Form = Form.SAME
+    width: int = 0
+
+    @property
+    def effort(self) -> float:
+        """The cost of the path; 0 for a whole column."""
+        by_runs = any(isinstance(separator, Runs) for separator, _ in self.splits)
+        return len(self.splits) + 0.5 * by_runs + 1.5 * bool(self.form) + 1.0 * bool(self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class Substring:
+    """A substring of every example in lower case, and the paths to it, simplest first.
+
+    A rewritten substring is only taken whole. `also` are rewriting paths that give the same texts
+    in these examples.
+    """
+
+    texts: Texts
+    paths: tuple[SubstringPath, ...]
+    also: tuple[SubstringPath, ...] = ()
+
+    @property
+    def formed(self) -> bool:
+        return bool(self.paths[0].form or self.paths[0].width)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenExamples:
+    """A few of the examples, and the columns that their targets may come from."""
+
+    examples: Examples
+    rows: Array
+    columns: Array
+    begins: Array  # of each row's columns
+    ends: Array
+    goals: Array
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def choose_examples(examples: Examples, rows: Array, columns: Array) -> ChosenExamples:
+    """Select rows and columns of the examples by index."""
+    begins, ends = examples.begins[rows][:, columns], examples.ends[rows][:, columns]
+    return ChosenExamples(examples, rows, columns, begins, ends, examples.goals[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Substrings:
+    """Substrings as arrays: their begins and ends, and the paths from `kernels.splitting`.
+
+    >>> from lakejoin.joins.learned.substrings import examples_of
+    >>> towns = examples_of({"name": ["Obama, Barack", "Bush, George"]}, ["Barack", "George"])
+    >>> substrings = find_substrings(choose_examples(towns, np.arange(2), np.arange(1)))
+    >>> for index in range(3):
+    ...     print(substrings.texts(index), substrings.paths(index)[0].splits)
+    ('obama, barack', 'bush, george') ()
+    ('obama,', 'bush,') ((' ', 0),)
+    ('barack', 'george') ((' ', 1),)
+    """
+
+    of: ChosenExamples
+    firsts: Array
+    lasts: Array
+    ways: Array  # paths, one per row: see `kernels.splitting`
+    first_ways: Array  # position of the first path of each substring
+    before: int = 0  # index of the first substring
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+    @cached_property
+    def efforts(self) -> Array:
+        """The effort of each substring's first path."""
+        ways = self.ways[self.first_ways]
+        split, again = ways[:, 3], ways[:, 6]
+        return np.asarray((split != 0) + 0.5 * (split < 0) + 1.0 * (again != 0))
+
+    def texts(self, index: int) -> Texts:
+        ends = zip(self.firsts[index].tolist(), self.lasts[index].tolist(), strict=True)
+        return tuple(self.of.examples.texts[first:last] for first, last in ends)
+
+    def paths(self, index: int) -> tuple[SubstringPath, ...]:
+        """The paths to a substring, simplest first."""
+        ways = self.ways[self.ways[:, 0] == index + self.before]
+        return tuple(self._path(way) for way in ways.tolist())
+
+    def first_path(self, index: int) -> SubstringPath:
+        return self._path(self.ways[self.first_ways[index]].tolist())
+
+    def _path(self, way: list[int]) -> SubstringPath:
+        _, column, *numbers = way
+        splits = (self._split(*numbers[:3]), self._split(*numbers[3:]))
+        name = self.of.examples.columns[self.of.columns[column]]
+        return SubstringPath(name, tuple(split for split in splits if split))
+
+    def _split(self, separator: int, length: int, part: int) -> Split | None:
+        if length < 0:
+            return _RUNS[-1 - length], part
+        text = self.of.examples.texts[separator : separator + length]
+        return (text, part) if length else None
+
+
+_RUNS = (Runs.DIGITS, Runs.LETTERS, Runs.WORDS)  # as `kernels.splitting` numbers them
+
+
+def find_substrings(few: ChosenExamples) -> Substrings:
+    """The substrings after at most one split, non-empty in every example."""
+    from lakejoin.kernels.example_splits import split_once
+
+    examples = few.examples
+    found = split_once(examples.chars, examples.alnum, few.begins, few.ends)
+    return Substrings(few, *found)
+
+
+def find_deeper_substrings(few: ChosenExamples, firsts: Array, lasts: Array) -> Substrings:
+    """The further substrings after two splits."""
+    from lakejoin.kernels.example_splits import split_twice
+
+    examples = few.examples
+    found = split_twice(examples.chars, examples.alnum, few.begins, few.ends, firsts, lasts)
+    return Substrings(few, *found, before=len(firsts))
+
+
+_ASCII = np.array([*(chr(c).isalnum() for c in range(128)), False])
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """The texts of each example's columns, and its target.
+
+    >>> examples = examples_of({"name": ["Ulm", None]}, ["ulm (D)", "Bern (CH)"])
+    >>> examples.texts, examples.begins.tolist(), examples.goals.tolist()
+    ('ulmulm (d)bern (ch)', [[0], [3]], [[3, 10], [10, 19]])
+    """
+
+    columns: tuple[str, ...]
+    targets: Sequence[str]
+    texts: str  # all, concatenated
+    chars: Array
+    alnum: Array  # whether each is a letter or a digit
+    begins: Array  # of each row's columns; a missing text is empty
+    ends: Array
+    goals: Array  # begin and end of each row's target
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+
+def examples_of(columns: dict[str, list[str | None]], targets: Sequence[str]) -> Examples:
+    """Examples from columns with one text per target."""
+    lower = {name: [folded(text or "") for text in texts] for name, texts in columns.items()}
+    return folded_examples(lower, [folded(target) for target in targets], targets)
+
+
+def folded_examples(
+    columns: dict[str, list[str]], goals: list[str], targets: Sequence[str]
+) -> Examples:
+    """Examples from texts that are already folded; missing ones are empty."""
+    parts = [text for column in columns.values() for text in column]
+    parts += goals
+    ends = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
+    begins = np.concatenate(([0], ends[:-1])) if len(ends) else ends
+    texts = "".join(parts)
+    chars = np.frombuffer(texts.encode("utf-32-le", "surrogatepass"), np.uint32)
+    rows = len(targets)
+    shape = len(columns), rows
+    return Examples(
+        tuple(columns),
+        targets,
+        texts,
+        chars,
+        _alnum(texts, chars),
+        np.ascontiguousarray(begins[: len(parts) - rows].reshape(shape).T),
+        np.ascontiguousarray(ends[: len(parts) - rows].reshape(shape).T),
+        np.stack((begins, ends), axis=1)[len(parts) - rows :],
+    )
+
+
+def folded(text: str) -> str:
+    """The text in lower case, with every character at its position.
+
+    >>> folded("İstanbul"), folded("ÉCOLE")
+    ('İstanbul', 'école')
+    """
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def _alnum(texts: str, chars: Array) -> Array:
+    alnum = _ASCII[np.minimum(chars, 128)]
+    if not texts.isascii():
+        others = [ord(c) for c in set(texts) if c > "\x7f" and c.isalnum()]
+        alnum |= np.isin(chars, np.array(others, np.uint32))
+    return np.asarray(alnum)

@@ -14,9 +14,9 @@ import numpy as np
 
 from lakejoin.encoders import open_encoder
 from lakejoin.errors import InputError
-from lakejoin.joins.nearest.distances import RowDistances
-from lakejoin.values.column_encoder import encode_query
+from lakejoin.joins.nearest.nearest_rows import RowDistances
 from lakejoin.model import ColumnData, null_id
+from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
     import pyarrow as pa

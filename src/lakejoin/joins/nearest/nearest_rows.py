@@ -1,8 +1,4 @@
-"""Match each left row with its nearest right row, by number, date and time, or coordinates.
-
-Numbers and times are looked up among the sorted right values, coordinates in a k-d tree
-(`kernels/nearest.py`): n log m time, and memory for one entry per row.
-"""
+"""Match each left row with its nearest right row, by number, date and time, or coordinates."""
 
 from __future__ import annotations
 
@@ -21,23 +17,23 @@ from lakejoin.joins.nearest.numeric_columns import (
     days_of,
     kind_of,
     numbers_of,
-    valid_coordinates,
     points_of_columns,
     points_of_texts,
+    valid_coordinates,
 )
-from lakejoin.joins.nearest.distances import RowDistances
 from lakejoin.store.coordinate_columns import LATITUDE, LONGITUDE
 from lakejoin.store.distance_limits import (
     METRES,
     DistanceLimit,
     haversine_limit,
     metres_of,
-    parse_distance,
     number_ranges,
+    parse_distance,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 Array = np.ndarray[Any, Any]
 
@@ -102,7 +98,9 @@ def find_nearest_rows(
     return _by_number(read(left[left_name]), read(right[right_name]), limit, _UNITS[kind])
 
 
-def find_nearest_coordinates(mine: Array, theirs: Array, within: str | float | None = None) -> RowDistances:
+def find_nearest_coordinates(
+    mine: Array, theirs: Array, within: str | float | None = None
+) -> RowDistances:
     """Match each left (latitude, longitude) with the nearest right one; NaN never matches.
 
     >>> find_nearest_coordinates(np.array([[48.1, 11.6]]), np.array([[48.2, 11.6], [48.1, 11.7]])).right_rows
@@ -208,7 +206,7 @@ def _by_number(left: Array, right: Array, limit: DistanceLimit | None, unit: str
 
 
 def _by_point(left: Array, right: Array, limit: DistanceLimit | None) -> RowDistances:
-    from lakejoin.kernels.nearest import build_point_tree, find_nearest_points
+    from lakejoin.kernels.kd_trees import build_point_tree, find_nearest_points
 
     rows = np.flatnonzero(np.isfinite(left).all(axis=1))
     targets, first = _distinct(right)
@@ -253,3 +251,20 @@ def _haversines(left: Array, right: Array) -> Array:
 def _no_rows(unit: str) -> RowDistances:
     nothing = np.zeros(0, np.int64)
     return RowDistances(nothing, nothing, np.zeros(0), unit)
+
+
+@dataclass(frozen=True, eq=False)
+class RowDistances:
+    """Pairs of rows in the order of the left rows, and their distances in `unit`.
+
+    The unit is `m` for coordinates, `days` for dates and times, and empty for numbers. Distances
+    by meaning are shares of the largest distance, 0 to 1, without a unit.
+    """
+
+    left_rows: Array
+    right_rows: Array
+    distance: Array
+    unit: str = ""
+
+    def __len__(self) -> int:
+        return len(self.left_rows)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.values.column_encoder import encode_query
 from lakejoin.model import ColumnData, ColumnType, null_id
 from lakejoin.store.coordinate_columns import LATITUDE, LONGITUDE, parse_axis_name
 from lakejoin.store.parsed_numbers import (
     ParsedValues,
+    are_on_globe,
     column_degrees,
     column_numbers,
     parse_points,
     parse_values,
-    are_on_globe,
 )
+from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,7 +125,10 @@ def valid_coordinates(points: Array) -> Array:
 def _axis(readings: ParsedValues, name: str) -> str:
     from lakejoin.kernels import coordinate_texts
 
-    north, east = readings.share(coordinate_texts.LATITUDE), readings.share(coordinate_texts.LONGITUDE)
+    north, east = (
+        readings.share(coordinate_texts.LATITUDE),
+        readings.share(coordinate_texts.LONGITUDE),
+    )
     if north > 0.5 > east or east > 0.5 > north:
         return LATITUDE if north > east else LONGITUDE
     by_name = parse_axis_name(name)

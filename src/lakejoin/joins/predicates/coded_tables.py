@@ -18,7 +18,7 @@ from lakejoin.model import ValueRules, null_id
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.sides import Side
+    from lakejoin.joins.join_inputs import Side
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.segment import Segment
 

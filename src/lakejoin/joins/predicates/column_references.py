@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.given import table_subject
-from lakejoin.joins.options import Progress
 from lakejoin.joins.equal.shared_values import EncodedColumn
-from lakejoin.values.column_encoder import encode_query
-from lakejoin.values.text_arrays import TextTable
+from lakejoin.joins.join_inputs import table_subject
+from lakejoin.joins.options import Progress
 from lakejoin.model import ColumnType, Loss, ValueRules
 from lakejoin.signals.chance import WrongValues, combine_chances, evidence, wrong_values
 from lakejoin.signals.name_similarity import (
     NameSimilarity,
+    compare_names,
     is_identifier_name,
     is_named_for,
-    compare_names,
 )
+from lakejoin.values.column_encoder import encode_query
+from lakejoin.values.text_arrays import TextTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,7 +188,9 @@ def encode_columns(
             data = encode_query(rows.column(column_index), rules or ValueRules())
             codes = dictionary.add(data.tokens).astype(np.int64)
             coded = EncodedColumn(name, data, codes)
-            columns.append(CodedColumn(table_index, table.name, column_index, names, coded, dictionary))
+            columns.append(
+                CodedColumn(table_index, table.name, column_index, names, coded, dictionary)
+            )
     return columns, dictionary.count
 
 

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from lakejoin.joins.predicates.coded_tables import CodedTable, CodedTables
-from lakejoin.joins.predicates.finding import Pair, PredicateOptions, find_predicates
 from lakejoin.joins.predicates.column_references import CodedColumn, Reference
+from lakejoin.joins.predicates.predicate_finder import Pair, PredicateOptions, find_predicates
 from lakejoin.signals.chance import evidence
 from lakejoin.signals.name_similarity import specific_words
 

@@ -1,4 +1,4 @@
-"""The key relations among the tables of a folder, a file or a lake."""
+"""The key relations among the tables of a folder, a file or a lake, as text, table or diagram."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from lakejoin.errors import InputError, UnreadableFile
 from lakejoin.joins.options import Progress
-from lakejoin.joins.predicates.diagram import DIAGRAMS
 from lakejoin.joins.predicates.column_references import NamedTable
 from lakejoin.joins.predicates.key_relations import Relation, find_relations
 from lakejoin.joins.report import clipped, counted, loss_texts
@@ -17,6 +16,7 @@ from lakejoin.model import ValueRules
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 _NAMES = 60
 _SKIPPED = 5  # files listed by name
@@ -89,7 +89,10 @@ class Relations(Sequence[Relation]):
     def _repr_html_(self) -> str:
         parts = ["<table><tr><th>refers</th><th>to the key</th><th>score</th><th>why</th></tr>"]
         for found in self.found:
-            cells = [format_columns(found.table, found.columns), format_columns(found.key_table, found.key_columns)]
+            cells = [
+                format_columns(found.table, found.columns),
+                format_columns(found.key_table, found.key_columns),
+            ]
             cells += [f"{found.score:.2f}", found.why]
             row = "".join(f"<td>{html.escape(clipped(cell, _NAMES))}</td>" for cell in cells)
             parts.append(f"<tr>{row}</tr>")
@@ -126,11 +129,11 @@ def read_tables(
 ) -> tuple[list[NamedTable], list[str]]:
     """Read the tables of a folder, a glob, or a file with several (SQLite, Excel); returns them and
     notes on files without a table. Files inside `loss_texts` (an index) are skipped."""
-    from lakejoin.sources.lake_files import list_files
     from lakejoin.formats.file_reader import open_tables, wrap_reader_errors
     from lakejoin.formats.table_stream import Table
-    from lakejoin.model import Skipped
     from lakejoin.locations import Location
+    from lakejoin.model import Skipped
+    from lakejoin.sources.lake_files import list_files
 
     report = progress or (lambda doing: None)
     tables: list[NamedTable] = []
@@ -160,7 +163,7 @@ def read_tables(
 
 def tables_of_frames(frames: Mapping[str, Any]) -> list[NamedTable]:
     """The tables of frames, by their names."""
-    from lakejoin.joins.given import plain_columns, read_input
+    from lakejoin.joins.join_inputs import plain_columns, read_input
 
     tables = []
     for name, frame in frames.items():
@@ -198,3 +201,71 @@ def _losses(tables: Sequence[NamedTable]) -> Iterator[str]:
 
 def _listed(skipped: Sequence[object]) -> str:
     return "".join(f"; {file}" for file in skipped[:_SKIPPED])
+
+
+_LOOK_ALIKES = str.maketrans({'"': "'", "\\": "/", "%": "\N{FULLWIDTH PERCENT SIGN}"})
+
+Diagram = Callable[[Sequence[str], Sequence[Relation]], str]
+
+
+def mermaid(tables: Sequence[str], relations: Sequence[Relation]) -> str:
+    """An entity-relationship diagram for Mermaid, including tables without a relation.
+
+    >>> relation = Relation("b", ("a_id",), "a", ("id",), 3, 2, 0, 2, 0.9, "")
+    >>> print(mermaid(["a", "b"], [relation]))
+    erDiagram
+        t1["a"]
+        t2["b"]
+        t2 }o--|| t1 : "a_id = id"
+    """
+    node = {name: f"t{number}" for number, name in enumerate(tables, start=1)}
+    lines = ["erDiagram", *(f'    {node[name]}["{_for_mermaid(name)}"]' for name in tables)]
+    for relation in relations:
+        many = "|o" if relation.rows == relation.values else "}o"
+        ends = f"{node[relation.table]} {many}--|| {node[relation.key_table]}"
+        lines.append(f'    {ends} : "{_for_mermaid(_equalities(relation))}"')
+    return "\n".join(lines)
+
+
+def graphviz(tables: Sequence[str], relations: Sequence[Relation]) -> str:
+    """A directed graph for Graphviz, with arrows to the keys.
+
+    >>> relation = Relation("b", ("a_id",), 'a "x"', ("id",), 3, 2, 0, 2, 0.9, "")
+    >>> print(graphviz(['a "x"', "b"], [relation]))
+    digraph relations {
+        rankdir=LR;
+        node [shape=box];
+        "a \\"x\\"";
+        "b";
+        "b" -> "a \\"x\\"" [label="a_id = id"];
+    }
+    """
+    lines = ["digraph relations {", "    rankdir=LR;", "    node [shape=box];"]
+    lines += [f"    {_for_graphviz(name)};" for name in tables]
+    for relation in relations:
+        ends = f"{_for_graphviz(relation.table)} -> {_for_graphviz(relation.key_table)}"
+        lines.append(f"    {ends} [label={_for_graphviz(_equalities(relation))}];")
+    return "\n".join([*lines, "}"])
+
+
+DIAGRAMS: dict[str, Diagram] = {"mermaid": mermaid, "graphviz": graphviz}
+
+
+def _equalities(relation: Relation) -> str:
+    pairs = zip(relation.columns, relation.key_columns, strict=True)
+    return ", ".join(f"{column} = {key}" for column, key in pairs)
+
+
+def _for_mermaid(text: str) -> str:
+    """A text for double quotes. Mermaid allows no double quote, backslash or percent sign in names
+    and has no escape for them: they are replaced by look-alikes."""
+    return _on_one_line(text).translate(_LOOK_ALIKES) or " "
+
+
+def _for_graphviz(text: str) -> str:
+    escaped = _on_one_line(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _on_one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from lakejoin.errors import InputError, NoJoin
-from lakejoin.joins.given import table_subject
+from lakejoin.joins.join_inputs import Side, table_subject
 from lakejoin.joins.options import JoinOptions
 from lakejoin.joins.predicates.coded_tables import CodedTables, encode_sides
-from lakejoin.joins.predicates.facts import Facts
-from lakejoin.joins.predicates.finding import (
+from lakejoin.joins.predicates.predicate_finder import (
     ColumnRef,
     Pair,
     Predicate,
     PredicateOptions,
     find_predicates,
 )
-from lakejoin.joins.predicates.names import joined_column_names, unique_labels
-from lakejoin.joins.predicates.preferences import Preference, find_preferences
-from lakejoin.joins.predicates.predicate_rows import joined_rows
-from lakejoin.joins.sides import Side
+from lakejoin.joins.predicates.predicate_rows import joined_column_names, joined_rows, unique_labels
+from lakejoin.joins.predicates.preferences import Facts, Preference, find_preferences
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,7 +132,7 @@ class JoinPredicate:
 
     def join(self, how: str = "inner") -> Join:
         """The join of two tables by this predicate."""
-        from lakejoin.joins.joining import join_tables
+        from lakejoin.joins.join_finder import join_tables
 
         if not self.tables.are_two:
             raise InputError(_AS_CODE)
@@ -280,7 +277,9 @@ def best_predicates(
     report = progress or (lambda doing: None)
     report("reading values")
     coded = encode_sides(sides, options.rules)
-    tables = PredicateTables(tuple(sides), unique_labels([side.name for side in sides]), coded, options)
+    tables = PredicateTables(
+        tuple(sides), unique_labels([side.name for side in sides]), coded, options
+    )
     report("looking for predicates")
     found = find_predicates(coded, options, report)
     best = {

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from lakejoin.joins.predicates.coded_tables import CodedTables
-from lakejoin.joins.predicates.facts import Facts, rounded_bits
+from lakejoin.joins.predicates.preferences import Facts, rounded_bits
 
 Array = np.ndarray[Any, Any]
 ColumnId = tuple[int, int]  # table index and column index

@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 
 from lakejoin.joins.options import Progress
+from lakejoin.joins.predicates.column_references import (
+    CodedColumn,
+    NamedTable,
+    Reference,
+    encode_columns,
+    find_references,
+)
 from lakejoin.joins.predicates.composite_references import (
     CompositeReference,
     find_composites,
     without_steps,
-)
-from lakejoin.joins.predicates.column_references import (
-    CodedColumn,
-    Reference,
-    NamedTable,
-    encode_columns,
-    find_references,
 )
 from lakejoin.joins.report import percent
 from lakejoin.model import ValueRules
@@ -109,7 +109,9 @@ def find_relations(
     likely = [
         reference
         for reference in find_references(columns, size)
-        if not _are_versions(reference) and reference_score(reference) > 0 and not _is_itself(reference)
+        if not _are_versions(reference)
+        and reference_score(reference) > 0
+        and not _is_itself(reference)
     ]
     chosen = _without_copies(_one_key_each(_in_one_direction(likely)))
     relations = [_relation(reference) for reference in chosen]
@@ -217,7 +219,13 @@ def _equal_rows(reference: Reference, rows: Array) -> float:
 def _rank(reference: Reference) -> tuple[float, bool, int, int, int]:
     """More likely first; then the key its table is named after, an earlier column, fewer keys."""
     parent: CodedColumn = reference.parent
-    return reference_score(reference), parent.is_own_key, -parent.place, -len(parent.coded), -parent.table
+    return (
+        reference_score(reference),
+        parent.is_own_key,
+        -parent.place,
+        -len(parent.coded),
+        -parent.table,
+    )
 
 
 def _as_key(reference: Reference) -> tuple[bool, bool, bool, int, float]:

@@ -1,9 +1,4 @@
-"""The rows that a predicate joins, batch by batch, for two or more tables.
-
-The tables are joined one after the other, each with the earlier tables it has pairs with. A batch
-of rows is joined to the end before the next one is made, and none is longer than `BATCH`, so the
-first rows of a join come at once, however large it is.
-"""
+"""The rows that a predicate joins, batch by batch, and the names of their tables and columns."""
 
 from __future__ import annotations
 
@@ -13,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.joins.joined_table import result_names
 from lakejoin.joins.predicates.coded_tables import Array, CodedTable, CodedTables
 
 if TYPE_CHECKING:
-    from lakejoin.joins.predicates.finding import Pair
+    from lakejoin.joins.predicates.predicate_finder import Pair
+
 
 BATCH = 1 << 14
 
@@ -135,3 +132,35 @@ def _joined(joined: list[Array], steps: Sequence[_Step]) -> Iterator[list[Array]
         partners = step.rows[first[at] + offset]
         rows = matched[at]
         yield from _joined([*(indices[rows] for indices in joined), partners], steps[1:])
+
+
+def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
+    """Make table names unique by numbering repeated ones.
+
+    >>> unique_labels(["a.csv", "b.csv", "a.csv"])
+    ('a.csv', 'b.csv', 'a.csv (2)')
+    """
+    labels: list[str] = []
+    for name in names:
+        label, number = name, 2
+        while label in labels:
+            label, number = f"{name} ({number})", number + 1
+        labels.append(label)
+    return tuple(labels)
+
+
+def joined_column_names(columns: Sequence[Sequence[str]]) -> list[str]:
+    """The column names of the result; with more than two tables, a repeated name gets the number of
+    its table as a suffix.
+
+    >>> joined_column_names([["id", "a"], ["id", "b"], ["id", "a"]])
+    ['id', 'a', 'id_2', 'b', 'id_3', 'a_3']
+    >>> joined_column_names([["id"], ["id"]])
+    ['id', 'id_right']
+    """
+    if len(columns) == 2:
+        return result_names(columns[0], columns[1])
+    names: list[str] = []
+    for number, table_columns in enumerate(columns, start=1):
+        names = result_names(names, table_columns, f"_{number}")
+    return names

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.predicates.facts import Facts, rounded_bits
+from lakejoin.joins.predicates.preferences import Facts, rounded_bits
 
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.coded_tables import CodedTables
@@ -44,7 +44,7 @@ class GroupedRows:
 
     def with_pair(self, pair: Codes, sizes: tuple[int, int]) -> Groups:
         """The groups with a further pair."""
-        from lakejoin.kernels.predicate_groups import index_slots, collect_slot_rows
+        from lakejoin.kernels.predicate_groups import collect_slot_rows, index_slots
 
         facts, counts, slots = _split(self, pair, sizes)
         numbers = np.empty(len(counts[0]), np.int32)
@@ -150,7 +150,7 @@ class SinglePairs:
 
     def groups(self, pair: tuple[int, int], facts: Facts) -> Groups:
         """The groups of a single pair."""
-        from lakejoin.kernels.predicate_groups import index_shared_codes, collect_group_rows
+        from lakejoin.kernels.predicate_groups import collect_group_rows, index_shared_codes
 
         dense = _dense(*self._counted[0][pair[0]], self.coded.count)
         numbers = np.full(self.coded.count, -1, np.int32)

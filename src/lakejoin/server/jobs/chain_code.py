@@ -1,13 +1,26 @@
-"""Write a chain as a Python script, or as a notebook with a cell for each step."""
+"""The job that exports a chain as code: a Python script, a notebook, DuckDB SQL or PySpark."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from lakejoin.server.jobs.chain_steps import JoinRequest
-from lakejoin.server.jobs.written import ChainJoin, ChainSource, ChainSql, ExportedChain
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.job_loop import ProgressReporter
+from lakejoin.server.jobs.chain_steps import (
+    ChainJoin,
+    ChainSource,
+    ChainSql,
+    ExportedChain,
+    JoinRequest,
+    compute_join,
+)
+from lakejoin.server.workspace import ServedLakeTable, Workspace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _DEFAULTS: dict[str, Any] = {
     "on": None,
@@ -116,3 +129,250 @@ def _python_literal(sql: str) -> str:
     if "\n" in sql and '"""' not in sql and "\\" not in sql and not sql.endswith('"'):
         return f'"""\n{sql.strip()}\n"""'
     return repr(sql)
+
+
+_STRPTIME = "strptime("
+_TYPES = {
+    "BIGINT": "bigint",
+    "HUGEINT": "decimal(38,0)",
+    "DOUBLE": "double",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    "BOOLEAN": "boolean",
+}
+
+
+def write_pyspark(chain: ExportedChain) -> tuple[str, list[str]]:
+    """Write a script that ends with the last table of the chain as `table`; also returns notes."""
+    functions: list[str] = []
+    lines = [f"table = {_read_spark(chain.start)}"]
+    notes: list[str] = []
+    for number, step in enumerate(chain.steps, 1):
+        if isinstance(step, ChainJoin):
+            assert step.join is not None, "the join itself writes its code"
+            body = step.join.to_pyspark_code().strip()
+            functions.append(body.replace("def join(", f"def join_{number}("))
+            lines.append(f"table = join_{number}(table, {_read_spark(step.right)})")
+            if step.asked.columns is not None:
+                wanted = set(step.asked.columns)
+                columns = [_tick(name) for name in step.join.schema.names if name in wanted]
+                lines.append(f"table = table.select({', '.join(map(repr, columns))})")
+        else:
+            sql, sql_notes = _spark_sql(step)
+            notes += sql_notes
+            notes += [
+                f"column {name!r} stays text: Spark cannot parse its date format"
+                for name in step.types
+                if _STRPTIME in step.types[name]
+            ]
+            lines += _cast_lines(step)
+            lines.append('table.createOrReplaceTempView("result")')
+            lines.append(f"table = spark.sql({sql!r})")
+    head = ["import lakejoin", "from pyspark.sql import SparkSession", "", *functions, ""]
+    session = ["spark = SparkSession.builder.getOrCreate()"]
+    if any(source.in_lake for source in chain.sources):
+        session.append(f"lake = lakejoin.open({chain.index!r})")
+    return "\n".join([*head, *session, *lines]) + "\n", notes
+
+
+def _read_spark(source: ChainSource) -> str:
+    name = source.table.name
+    table = f"lake.table({name!r})" if source.in_lake else f"lakejoin.read({name!r})"
+    return f"spark.createDataFrame({table}.to_arrow())"
+
+
+def _cast_lines(step: ChainSql) -> list[str]:
+    """Cast text columns of numbers or dates, as the SQL expects."""
+    lines = []
+    for name, cast in step.types.items():
+        if _STRPTIME in cast:
+            continue
+        kind = next((spark for duck, spark in _TYPES.items() if f"AS {duck})" in cast), None)
+        if kind is not None:
+            lines.append(
+                f"table = table.withColumn({name!r}, table[{_tick(name)!r}].cast({kind!r}))"
+            )
+    return lines
+
+
+def _spark_sql(step: ChainSql) -> tuple[str, list[str]]:
+    """Translate the statement to Spark SQL; also returns notes."""
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    try:
+        text = sqlglot.transpile(step.sql, read="duckdb", write="spark", pretty=True)[0]
+    except SqlglotError:
+        return step.sql, [
+            "the SQL could not be translated from DuckDB to Spark: check it before you run it"
+        ]
+    return text, ["the SQL was translated automatically from DuckDB to Spark: check it"]
+
+
+def _tick(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def write_sql(chain: ExportedChain) -> str:
+    """Write one query with a WITH clause for each source and step."""
+    ctes: list[tuple[str, str]] = []
+    notes: list[str] = []
+    for source in chain.sources:
+        reader = _reader_function(source)
+        if reader:
+            ctes.append((source.called, f"SELECT * FROM {reader}"))
+            notes.append(f"{source.called} is {source.table.name}")
+        else:
+            notes.append(f"run first: con.register({source.called!r}, {_arrow_source(source)})")
+    before = chain.start.called
+    for number, step in enumerate(chain.steps, 1):
+        name = f"step_{number}"
+        if isinstance(step, ChainJoin):
+            ctes += _join_clauses(name, before, step)
+        else:
+            ctes += _sql_clauses(name, before, step)
+        before = name
+    comments = "".join(f"-- {_line(note)}\n" for note in notes)
+    if not ctes:
+        return f"{comments}SELECT * FROM {quote_sql_name(before)};\n"
+    clauses = ",\n".join(
+        f"{quote_sql_name(name)} AS (\n{_indented(body)}\n)" for name, body in ctes
+    )
+    return f"{comments}WITH {clauses}\nSELECT * FROM {quote_sql_name(before)};\n"
+
+
+def _join_clauses(name: str, before: str, step: ChainJoin) -> Iterator[tuple[str, str]]:
+    assert step.join is not None, "the join itself writes its SQL"
+    whole = step.join.to_sql(before, step.right.called).strip().removesuffix(";")
+    if step.asked.columns is None:
+        yield name, whole
+        return
+    columns = [name for name in step.join.schema.names if name in set(step.asked.columns)]
+    yield f"{name}_joined", whole
+    yield name, f"SELECT {', '.join(map(quote_sql_name, columns))} FROM {quoted(f'{name}_joined')}"
+
+
+def _sql_clauses(name: str, before: str, step: ChainSql) -> Iterator[tuple[str, str]]:
+    """The statement in brackets, after a WITH clause that defines `result`."""
+    view = f"SELECT *{replace_clause(step.types)} FROM {quote_sql_name(before)}"
+    statement = step.sql.strip().rstrip(";")
+    yield name, f"WITH result AS (\n{_indented(view)}\n)\nFROM (\n{_indented(statement)}\n)"
+
+
+def _reader_function(source: ChainSource) -> str:
+    """The DuckDB call that reads the file as lakejoin does; empty if there is none."""
+    from lakejoin.codegen.result_sql import reader_call
+    from lakejoin.engines.query import find_origin
+
+    table = source.table
+    if not isinstance(table, ServedLakeTable):
+        return ""
+    lake = table.table
+    names = list(table.column_names)
+    origin = find_origin(lake.lakes, lake.entry)
+    text_only = origin.format != "parquet"  # DuckDB gives its columns types; lakejoin reads text
+    lowered = [name.lower() for name in names]
+    return reader_call(origin, names) if text_only and len(set(lowered)) == len(names) else ""
+
+
+def _arrow_source(source: ChainSource) -> str:
+    name = source.table.name
+    if source.in_lake:
+        return f"lakejoin.open({source.index!r}).table({name!r}).to_arrow()"
+    return f"lakejoin.read({name!r}).to_arrow()"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.strip().splitlines())
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def export_code(
+    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
+) -> dict[str, Any]:
+    """Export a chain; returns the code, a file name and notes for the user."""
+    target = job["as"]
+    chain = _chain(workspace, job, target in ("sql", "pyspark"), tell)
+    notes = [
+        f"{source.table.name} was uploaded: put the file next to the code before you run it"
+        for source in chain.sources
+        if not source.in_lake
+    ]
+    tell("progress", {"doing": "writing the code"})
+    if target == "sql":
+        return {"code": write_sql(chain), "filename": "chain.sql", "notes": notes}
+    if target == "pyspark":
+        text, spark_notes = write_pyspark(chain)
+        return {"code": text, "filename": "chain_spark.py", "notes": notes + spark_notes}
+    if target == "notebook":
+        text = write_notebook(chain)
+        return {"code": text, "filename": "chain.ipynb", "notes": notes}
+    return {"code": write_script(chain), "filename": "chain.py", "notes": notes}
+
+
+def _chain(
+    workspace: Workspace, job: dict[str, Any], with_joins: bool, tell: ProgressReporter
+) -> ExportedChain:
+    tables: Sequence[str] = job["tables"]
+    start = ChainSource("start", workspace.tables.open(tables[0]), workspace.index)
+    steps: list[ChainJoin | ChainSql] = []
+    for number, (left, step) in enumerate(zip(tables, job["steps"], strict=False), 1):
+        if step["kind"] == "sql":
+            table = workspace.tables.open(left)
+            steps.append(
+                ChainSql(step["sql"], infer_casts(table.part(0, table.rows), table.info()))
+            )
+            continue
+        request = JoinRequest.of({**step, "left": left})
+        right = ChainSource(
+            f"table_{number}", workspace.tables.open(request.right), workspace.index
+        )
+        join = compute_join(workspace, request, tell) if with_joins else None
+        if join is not None and not join:
+            raise Problem("no_join", join.no_join)
+        steps.append(ChainJoin(request, right, join))
+    return ExportedChain(start, tuple(steps), workspace.index)
+
+
+_DATES = ("DATE", "TIMESTAMP")
+
+
+def infer_casts(rows: pa.Table, info: dict[str, Any]) -> dict[str, str]:
+    """The cast of each text column that contains only numbers, dates or booleans.
+
+    >>> import pyarrow as pa
+    >>> about = [{"type": "integer", "date_format": ""}, {"type": "text", "date_format": ""}]
+    >>> infer_casts(pa.table({"n": ["1", None], "t": ["a", "b"]}), {"columns": about})
+    {'n': 'TRY_CAST("n" AS BIGINT)'}
+    """
+    import duckdb
+
+    from lakejoin.server.sql.typed_view import TargetType, cast_expression, define_view
+
+    targets = {
+        index: TargetType(str(column["type"]), column["date_format"])
+        for index, column in enumerate(info["columns"])
+    }
+    with duckdb.connect() as connection:
+        define_view(connection, rows, targets, None)
+        described = {
+            name: kind for name, kind, *_ in connection.execute("DESCRIBE result").fetchall()
+        }
+    casts = {}
+    for index, (name, kind) in enumerate(described.items()):
+        if kind == "VARCHAR" or not _is_text(rows, index):
+            continue
+        if kind in _DATES and targets[index].date_format not in ("", "y-m-d"):
+            casts[name] = cast_expression(quote_sql_name(name), kind, targets[index])
+        else:
+            casts[name] = f"TRY_CAST({quote_sql_name(name)} AS {kind})"
+    return casts
+
+
+def _is_text(rows: pa.Table, index: int) -> bool:
+    from lakejoin.values.plain_columns import is_text
+
+    return is_text(rows.schema.field(index).type)

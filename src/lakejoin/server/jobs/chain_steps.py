@@ -1,4 +1,5 @@
-"""A requested join: its settings, and how to compute it."""
+"""A requested join and how to compute it, and the sources and steps of a chain that is exported as
+code."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin import api
 from lakejoin.server.job_loop import ProgressReporter
-from lakejoin.server.desk import Workspace
+from lakejoin.server.workspace import ServedLakeTable, ServedTable, Workspace
 
 if TYPE_CHECKING:
     from lakejoin.joins.join import Join
@@ -51,7 +52,9 @@ class JoinRequest:
         return {key: value for key, value in asdict(self).items() if key not in ("left", "right")}
 
 
-def compute_join(workspace: Workspace, asked: JoinRequest, tell: ProgressReporter | None = None) -> Join:
+def compute_join(
+    workspace: Workspace, asked: JoinRequest, tell: ProgressReporter | None = None
+) -> Join:
     """Join two tables; the result is falsy if there is no join."""
     left, right = workspace.tables.open(asked.left), workspace.tables.open(asked.right)
 
@@ -72,3 +75,49 @@ def compute_join(workspace: Workspace, asked: JoinRequest, tell: ProgressReporte
         tau=asked.tau,
         progress=progress,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSource:
+    """A table that is read, and its name in the code."""
+
+    called: str
+    table: ServedTable
+    index: str
+
+    @property
+    def in_lake(self) -> bool:
+        """Whether it is a table of the lake, not an upload."""
+        return isinstance(self.table, ServedLakeTable)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainJoin:
+    """A join step: its request, the right table and, if the code needs it, the join itself."""
+
+    asked: JoinRequest
+    right: ChainSource
+    join: Join | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSql:
+    """An SQL step over the previous table; `types` has the casts of its text columns."""
+
+    sql: str
+    types: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedChain:
+    """A chain that is exported as code."""
+
+    start: ChainSource
+    steps: tuple[ChainJoin | ChainSql, ...]
+    index: str
+
+    @property
+    def sources(self) -> list[ChainSource]:
+        """All tables that are read."""
+        joins = [step.right for step in self.steps if isinstance(step, ChainJoin)]
+        return [self.start, *joins]

@@ -1,32 +1,41 @@
-"""Jobs that preview a join, and that compute and store it."""
+"""Jobs that preview a join, compute and store it, and profile stored tables."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.lake_access import NamedTable
-from lakejoin.joins.json_report import join_report, failed_join_report
-from lakejoin.server.cells import column_to_json, rows_to_json
-from lakejoin.server.job_loop import ProgressReporter
-from lakejoin.server.desk import Workspace
-from lakejoin.server.problems import Problem
-from lakejoin.server.jobs.describing import check_size, write_description
-from lakejoin.server.jobs.chain_steps import JoinRequest, compute_join
 from lakejoin.errors import InputError
+from lakejoin.joins.json_report import failed_join_report, join_report
+from lakejoin.lake_access import NamedTable
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.job_loop import ProgressReporter
+from lakejoin.server.jobs.chain_steps import JoinRequest, compute_join
+from lakejoin.server.table_output import column_to_json, rows_to_json
+from lakejoin.server.workspace import (
+    DESCRIPTION_SUFFIX,
+    Workspace,
+    build_description,
+    map_arrow_file,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.joins.join import Join
+    from lakejoin.model import ColumnProfile
+
 
 _PREVIEW_ROWS = 40
 _MAX_PREVIEW_ROWS = 500
 _MAX_PREVIEW_CELLS = 200_000  # about; the server keeps a preview in memory
 
 
-def preview_join(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
+def preview_join(
+    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
+) -> dict[str, Any]:
     """How two tables join, with the keys of `lakejoin join --json`, and some rows."""
     request = JoinRequest.of(job["join"])
     join = compute_join(workspace, request, tell)
@@ -75,7 +84,9 @@ def store_join(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
     return {"rows": len(join)}
 
 
-def _write(join: Join, indexes: Sequence[int], path: Path, max_bytes: int, tell: ProgressReporter) -> None:
+def _write(
+    join: Join, indexes: Sequence[int], path: Path, max_bytes: int, tell: ProgressReporter
+) -> None:
     import pyarrow as pa
 
     schema = pa.schema([join.schema.field(index) for index in indexes])
@@ -173,3 +184,72 @@ def _short_name(name: str) -> str:
     """The file name without its endings."""
     last = name.rpartition("/")[2]
     return last.partition(".")[0] or last
+
+
+_BATCH = 1 << 16
+
+
+def describe_result(
+    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
+) -> dict[str, Any]:
+    """Profile the rows that SQL has written, and store them with the profile under the job's id."""
+    made = Path(job["path"])
+    tell("progress", {"doing": "profiling the columns"})
+    write_description(
+        workspace, made.with_suffix(workspace.results.endings[0]), job["name"], job["about"]
+    )
+    workspace.results.keep(job["id"], made)
+    return {}
+
+
+def write_arrow(
+    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
+) -> dict[str, Any]:
+    """Write a table of the lake as an Arrow file under the job's id, for code that reads files."""
+    import pyarrow as pa
+
+    table = workspace.tables.open(job["table"])
+    with workspace.results.making() as made:
+        path = made.with_suffix(workspace.results.endings[0])
+        schema = table.part(0, 0).schema
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+            for begin in range(0, table.rows, _BATCH):
+                tell("progress", {"doing": f"reading: {begin:,} of {table.rows:,} rows"})
+                writer.write_table(table.part(begin, begin + _BATCH))
+                check_size(file.tell(), workspace.limits.result_bytes)
+        made.with_suffix(DESCRIPTION_SUFFIX).write_text(json.dumps(table.info()), "utf-8")
+        workspace.results.keep(job["id"], made)
+    return {}
+
+
+def check_size(size: int, most: int) -> None:
+    """Raise a problem if a file that is being written exceeds the limit."""
+    if size > most:
+        raise Problem(
+            "too_large",
+            f"the result is larger than {most / 1e9:g} GB, the limit here: select fewer rows or "
+            "columns, or run the exported code elsewhere",
+        )
+
+
+def write_description(workspace: Workspace, path: Path, name: str, about: dict[str, Any]) -> None:
+    """Profile the columns of an Arrow file, and write the description next to it."""
+    rows = map_arrow_file(path)
+    rows.validate(full=True)  # an SQL child wrote it, and the server will map it
+    rules = workspace.lake().snapshot.manifest.options.rules
+    note = build_description(
+        name, rows.column_names, _profile_columns(rows, rules), rows.num_rows, **about
+    )
+    path.with_suffix(DESCRIPTION_SUFFIX).write_text(json.dumps(note), "utf-8")
+
+
+def _profile_columns(rows: pa.Table, rules: Any) -> Sequence[ColumnProfile]:
+    """Profile each column by the rules of the index."""
+    from lakejoin.search.external_table import ExternalTable, FrameRows
+
+    table = ExternalTable(FrameRows(rows), rules)
+    profiles = []
+    for index in range(rows.num_columns):  # one at a time, as each is encoded in memory
+        profiles.append(table.profile(index))
+        table.forget()
+    return profiles

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakejoin import api
+from lakejoin.server.api_problems import Problem
 from lakejoin.server.job_loop import ProgressReporter
-from lakejoin.server.desk import Workspace
-from lakejoin.server.problems import Problem
-from lakejoin.server.workspace import ServedTable
+from lakejoin.server.workspace import ServedTable, Workspace
 
 if TYPE_CHECKING:
     from lakejoin.graph.join_graph import JoinGraph
@@ -19,9 +18,11 @@ _MAX_PREDICATES = 20_000  # to consider; more would take too long
 _graph: dict[tuple[int, str], JoinGraph] = {}  # of the current index version
 
 
-def suggest_predicates(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
+def suggest_predicates(
+    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
+) -> dict[str, Any]:
     """Suggest columns to equate, with the keys of `lakejoin predicate --json`."""
-    from lakejoin.joins.predicate_answers import predicate_report
+    from lakejoin.joins.json_report import predicate_report
 
     tables = [workspace.tables.open(job[side]).given() for side in ("left", "right")]
 
@@ -35,7 +36,9 @@ def suggest_predicates(workspace: Workspace, job: dict[str, Any], tell: Progress
     return predicate_report(found, _EXAMPLE_ROWS, None)
 
 
-def find_unions(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
+def find_unions(
+    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
+) -> dict[str, Any]:
     """Find tables with rows to append, with the keys of `lakejoin union --json`."""
     tell("progress", {"doing": "comparing columns"})
     answer = workspace.lake().union(workspace.tables.open(job["table"]).given(), job.get("k"))
@@ -53,14 +56,18 @@ def find_paths(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
     return workspace.lake().paths(ends[0], ends[1], k, joins).to_dict()
 
 
-def describe_graph(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
+def describe_graph(
+    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
+) -> dict[str, Any]:
     """Statistics of the join graph, with the keys of `lakejoin graph --json`."""
     del job
     tell("progress", {"doing": "reading the join graph"})
     return _stored_graph(workspace).statistics().to_dict()
 
 
-def find_neighbors(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
+def find_neighbors(
+    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
+) -> dict[str, Any]:
     """The joins around a table, from the stored join graph or by a search."""
     table = workspace.tables.open(job["table"])
     hops, limit = int(job.get("hops") or 1), min(_MOST_STEPS, int(job.get("limit") or 30))
@@ -86,7 +93,9 @@ def _stored_graph(workspace: Workspace) -> JoinGraph:
     return _graph[key]
 
 
-def _search_around(workspace: Workspace, table: ServedTable, limit: int, tell: ProgressReporter) -> dict[str, Any]:
+def _search_around(
+    workspace: Workspace, table: ServedTable, limit: int, tell: ProgressReporter
+) -> dict[str, Any]:
     """Search for the joins around a table that is in no stored graph."""
     tell("progress", {"doing": "searching for tables that join"})
     name, table_id = table.name, str(table.id)

@@ -6,21 +6,23 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.server.job_loop import ProgressReporter
-from lakejoin.server.desk import Workspace
-from lakejoin.server.problems import Problem
-from lakejoin.server.workspace import ServedTable
-from lakejoin.server.jobs.chain_steps import JoinRequest, compute_join
-from lakejoin.server.jobs.meeting import match_columns
 from lakejoin.errors import InputError
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.job_loop import ProgressReporter
+from lakejoin.server.jobs.chain_steps import JoinRequest, compute_join
+from lakejoin.server.workspace import ServedLakeTable, ServedTable, Workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.ranking.answer_more import FusedAnswer, FusedResult
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.ranking.answer import FusedAnswer, FusedResult
     from lakejoin.ranking.join_candidates import JoinCandidate
     from lakejoin.search.answer import Answer
     from lakejoin.search.result import Result
+    from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.snapshot import Snapshot
+
 
 _OPTIONS = ("k", "min", "tau", "within", "measure", "metric")
 _MAX_RECENT = 4  # answers kept to explain results without another search
@@ -28,7 +30,9 @@ _EXPLAIN_LIMIT = 50
 _recent: OrderedDict[str, Any] = OrderedDict()
 
 
-def search_tables(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
+def search_tables(
+    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
+) -> dict[str, Any]:
     """Search, and answer with the keys of `lakejoin search --json` plus ids and join requests."""
     request = job["search"]
     query_table = workspace.tables.open(request["table"])
@@ -40,7 +44,9 @@ def search_tables(workspace: Workspace, job: dict[str, Any], tell: ProgressRepor
     return fields
 
 
-def explain_result(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
+def explain_result(
+    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
+) -> dict[str, Any]:
     """List the matched and unmatched values of one result."""
     request, rank = job["search"], int(job["rank"])
     limit = int(job.get("limit") or _EXPLAIN_LIMIT)
@@ -98,7 +104,7 @@ def _answers(
 
 
 def _answer_fields(answer: FusedAnswer | Answer, query_table: ServedTable) -> dict[str, Any]:
-    from lakejoin.ranking.answer_more import FusedAnswer
+    from lakejoin.ranking.answer import FusedAnswer
 
     fields = answer.to_dict()
     fields["query"]["id"] = str(query_table.id)
@@ -179,7 +185,9 @@ def _equal_values(
     if candidate["kind"] != "equal" or len(candidate["mine"]) > 1:
         return None
     column, lake_column = candidate["mine"][0], candidate["theirs"][0]
-    result = match_columns(workspace.lake().snapshot, query_table, column, fields["table"], lake_column)
+    result = match_columns(
+        workspace.lake().snapshot, query_table, column, fields["table"], lake_column
+    )
     if result is None:
         return None
     return {"result": fields, **_values(result, limit), "sql": _sql(result)}
@@ -241,3 +249,37 @@ def _remember(key: str, answer: Any) -> None:
     _recent.move_to_end(key)
     while len(_recent) > _MAX_RECENT:
         _recent.popitem(last=False)
+
+
+def match_columns(
+    snapshot: Snapshot, mine: ServedTable, column: str, table: str, other_column: str
+) -> Result | None:
+    """Compare a column of the query table with one of a lake table, as a search would; None if they
+    share nothing or the tables are copies."""
+    from lakejoin.search.searcher import Searcher
+    from lakejoin.values.column_names import find_column
+
+    query_table = _query_table(snapshot, mine)
+    segment_index, entry = _locate_table(snapshot, table)
+    columns = snapshot.segments[segment_index].catalog.columns_of(entry)
+    names = [column.name for column in columns]
+    lake_column = entry.first + find_column(names, other_column, table)
+    column_index = find_column(query_table.names, column, query_table.name)
+    results = Searcher(snapshot).results_of(
+        query_table, column_index, [(segment_index, lake_column)]
+    )
+    return results[0] if results else None
+
+
+def _query_table(snapshot: Snapshot, mine: ServedTable) -> QueryTable:
+    from lakejoin.search.table_lookup import IndexedTable, resolve_table
+
+    if isinstance(mine, ServedLakeTable):
+        return IndexedTable(snapshot, *_locate_table(snapshot, mine.name))
+    return resolve_table(mine.given(), snapshot)[0]
+
+
+def _locate_table(snapshot: Snapshot, name: str) -> tuple[int, TableEntry]:
+    """The index of the segment of a lake table, and its entry there."""
+    segment, entry = snapshot.table(name)
+    return next(i for i, other in enumerate(snapshot.segments) if other is segment), entry

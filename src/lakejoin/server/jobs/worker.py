@@ -8,9 +8,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from lakejoin.server.job_loop import Message, ProgressReporter, JobHandler, serve_jobs
-from lakejoin.server.desk import Workspace
-from lakejoin.server.jobs import coding, describing, join_jobs, relation_jobs, search_jobs
+from lakejoin.server.job_loop import JobHandler, Message, ProgressReporter, serve_jobs
+from lakejoin.server.jobs import (
+    chain_code,
+    join_jobs,
+    relation_jobs,
+    search_jobs,
+)
+from lakejoin.server.jobs import (
+    join_jobs as describing,
+)
+from lakejoin.server.workspace import Workspace
 
 Job = Callable[[Workspace, Message, ProgressReporter], Any]
 
@@ -26,7 +34,7 @@ JOBS: dict[str, Job] = {
     "around": relation_jobs.find_neighbors,
     "describe": describing.describe_result,
     "arrow": describing.write_arrow,
-    "code": coding.export_code,
+    "code": chain_code.export_code,
 }
 _NICENESS = 5  # the server itself goes first
 

@@ -8,18 +8,20 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from lakejoin.server import response_models, request_models
+from lakejoin.server import request_models, response_models
 from lakejoin.server.child_pool import Listener
-from lakejoin.server.ids import hash_id
-from lakejoin.server.services import ServicesDependency, Services
-from lakejoin.server.event_stream import respond, ignore_progress
+from lakejoin.server.event_stream import ignore_progress, respond
 from lakejoin.server.jobs.chain_steps import JoinRequest
+from lakejoin.server.services import Services, ServicesDependency
+from lakejoin.server.workspace import hash_id
 
 router = APIRouter(tags=["work"])
 
 
 @router.post("/search", responses=response_models.SEARCH)
-async def search(request: Request, services: ServicesDependency, body: request_models.SearchRequest) -> Response:
+async def search(
+    request: Request, services: ServicesDependency, body: request_models.SearchRequest
+) -> Response:
     """Tables that join with this one, best first; as events, with partial answers on the way."""
 
     async def work(listener: Listener) -> dict[str, Any]:
@@ -40,7 +42,9 @@ async def search(request: Request, services: ServicesDependency, body: request_m
 
 
 @router.post("/explain", responses=response_models.EXPLAIN)
-async def explain(request: Request, services: ServicesDependency, body: request_models.ExplainRequest) -> Response:
+async def explain(
+    request: Request, services: ServicesDependency, body: request_models.ExplainRequest
+) -> Response:
     """Matched and unmatched values of one search result."""
 
     async def work(listener: Listener) -> Any:
@@ -53,7 +57,9 @@ async def explain(request: Request, services: ServicesDependency, body: request_
 
 
 @router.post("/join", responses=response_models.JOIN)
-async def join(request: Request, services: ServicesDependency, body: request_models.JoinPreviewRequest) -> Response:
+async def join(
+    request: Request, services: ServicesDependency, body: request_models.JoinPreviewRequest
+) -> Response:
     """Preview a join: how the tables join, and some rows; nothing is stored."""
 
     async def work(listener: Listener) -> dict[str, Any]:
@@ -69,7 +75,9 @@ async def join(request: Request, services: ServicesDependency, body: request_mod
 
 
 @router.post("/predicate", responses=response_models.PREDICATE)
-async def predicate(request: Request, services: ServicesDependency, body: request_models.PredicateRequest) -> Response:
+async def predicate(
+    request: Request, services: ServicesDependency, body: request_models.PredicateRequest
+) -> Response:
     """Suggest which columns of two tables to equate."""
     return await respond(
         request, lambda listener: services.job("predicate", listener, **body.plain())
@@ -77,19 +85,25 @@ async def predicate(request: Request, services: ServicesDependency, body: reques
 
 
 @router.post("/union", responses=response_models.UNION)
-async def union(request: Request, services: ServicesDependency, body: request_models.UnionRequest) -> Response:
+async def union(
+    request: Request, services: ServicesDependency, body: request_models.UnionRequest
+) -> Response:
     """Tables whose rows can be appended to this one."""
     return await respond(request, lambda listener: services.job("union", listener, **body.plain()))
 
 
 @router.post("/paths", responses=response_models.PATHS)
-async def paths(request: Request, services: ServicesDependency, body: request_models.PathsRequest) -> Response:
+async def paths(
+    request: Request, services: ServicesDependency, body: request_models.PathsRequest
+) -> Response:
     """Join paths from one table to another."""
     return await respond(request, lambda listener: services.job("paths", listener, **body.plain()))
 
 
 @router.post("/sql", responses=response_models.SQL)
-async def sql(request: Request, services: ServicesDependency, body: request_models.SqlRequest) -> Response:
+async def sql(
+    request: Request, services: ServicesDependency, body: request_models.SqlRequest
+) -> Response:
     """Run one SELECT-like statement over a table, called `result`, and store the result."""
 
     async def work(listener: Listener) -> dict[str, Any]:
@@ -101,7 +115,9 @@ async def sql(request: Request, services: ServicesDependency, body: request_mode
 
 
 @router.post("/chains", responses=response_models.CHAINS)
-async def chains(request: Request, services: ServicesDependency, body: request_models.ChainRequest) -> Response:
+async def chains(
+    request: Request, services: ServicesDependency, body: request_models.ChainRequest
+) -> Response:
     """The tables of a chain; only what is not stored is computed."""
 
     async def work(listener: Listener) -> dict[str, Any]:
@@ -112,7 +128,9 @@ async def chains(request: Request, services: ServicesDependency, body: request_m
 
 
 @router.post("/code", responses=response_models.CODE)
-async def code(request: Request, services: ServicesDependency, body: request_models.CodeRequest) -> Response:
+async def code(
+    request: Request, services: ServicesDependency, body: request_models.CodeRequest
+) -> Response:
     """Export a chain as a Python script, a notebook, SQL or PySpark."""
 
     async def work(listener: Listener) -> Any:

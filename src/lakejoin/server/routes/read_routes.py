@@ -1,21 +1,28 @@
-"""Routes that read: the lake, its tables, their columns and rows, and downloads."""
+"""Routes that read: the lake, its tables, their columns and rows, downloads, health and metrics."""
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
+from lakejoin import __version__
 from lakejoin.server import response_models
-from lakejoin.server.cells import column_to_json, rows_to_json
-from lakejoin.server.distributions import summarize_column
-from lakejoin.server.table_output import MEDIA_TYPES, ExportFormat, export_table, download_name
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.services import Services, ServicesDependency
 from lakejoin.server.table_finder import find_by_text
-from lakejoin.server.ids import hash_id
-from lakejoin.server.problems import Problem
-from lakejoin.server.services import ServicesDependency, Services
-from lakejoin.server.workspace import ServedTable
+from lakejoin.server.table_output import (
+    MEDIA_TYPES,
+    ExportFormat,
+    column_to_json,
+    download_name,
+    export_table,
+    rows_to_json,
+    summarize_column,
+)
+from lakejoin.server.workspace import ServedTable, hash_id
 
 router = APIRouter(tags=["tables"])
 
@@ -131,13 +138,17 @@ async def cell(
 
 
 @router.get("/distribution", response_model=response_models.Distribution)
-async def column_distribution(services: ServicesDependency, table: TableParam, column: ColumnIndex) -> Response:
+async def column_distribution(
+    services: ServicesDependency, table: TableParam, column: ColumnIndex
+) -> Response:
     """The distribution of the values of a column."""
     return await services.long_answer(_distribution, services, table, column)
 
 
 @router.get("/export", response_class=StreamingResponse, responses=response_models.EXPORT)
-async def export(services: ServicesDependency, table: TableParam, format: ExportFormat = "csv") -> StreamingResponse:
+async def export(
+    services: ServicesDependency, table: TableParam, format: ExportFormat = "csv"
+) -> StreamingResponse:
     """Download a table. In CSV, texts that a spreadsheet would run as formulas start with `'`."""
     opened = await services.quick(services.desk.tables.open, table)
     name = download_name(opened.name, format)
@@ -164,3 +175,26 @@ def _check_index(names: list[str], index: int, table: ServedTable) -> int:
             "input", f"no column at index {index}: {table.name} has {len(names):,} columns"
         )
     return index
+
+
+health_router = APIRouter(tags=["server"])
+
+_START = time.monotonic()
+
+
+@health_router.get("/health", response_model=response_models.Health)
+async def health(services: ServicesDependency) -> JSONResponse:
+    """Whether the server is up, and which version of the index it serves."""
+    manifest = services.desk.lake().snapshot.manifest
+    index = {"version": manifest.version, "tables": manifest.totals.tables}
+    up = round(time.monotonic() - _START, 1)
+    return JSONResponse({"status": "ok", "version": __version__, "index": index, "uptime": up})
+
+
+@health_router.get("/metrics", response_class=PlainTextResponse)
+async def metrics(services: ServicesDependency) -> Response:
+    """Metrics in Prometheus text format."""
+    from lakejoin.server.metrics import render_metrics
+
+    text, kind = await services.quick(render_metrics, services)
+    return Response(text, media_type=kind)

@@ -13,13 +13,13 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from starlette.requests import ClientDisconnect
 
-from lakejoin.server import response_models, request_models
+from lakejoin.server import request_models, response_models
+from lakejoin.server.api_problems import Problem
 from lakejoin.server.child_pool import Listener
-from lakejoin.server.guard import UPLOADS
-from lakejoin.server.ids import TableId, hash_id
-from lakejoin.server.problems import Problem
-from lakejoin.server.services import ServicesDependency, Services
 from lakejoin.server.event_stream import respond
+from lakejoin.server.guard import UPLOADS
+from lakejoin.server.services import Services, ServicesDependency
+from lakejoin.server.workspace import TableId, hash_id
 
 router = APIRouter(tags=["uploads"])
 
@@ -66,7 +66,9 @@ async def upload(
 
 
 @router.post("/links", response_model=response_models.LinkId)
-async def save_link(services: ServicesDependency, body: request_models.LinkRequest) -> dict[str, Any]:
+async def save_link(
+    services: ServicesDependency, body: request_models.LinkRequest
+) -> dict[str, Any]:
     """Store the state of the page under a short id."""
     id = hash_id("link", body.state)
     shelf = services.desk.links

@@ -64,4 +64,6 @@ def may_name(name: str) -> bool:
     >>> may_name("totals"), may_name("x.csv"), may_name("duckdb_settings")
     (True, False, False)
     """
-    return not any(c in "./\\:*?" for c in name) and not fold_name(name).startswith(_CATALOG_PREFIXES)
+    return not any(c in "./\\:*?" for c in name) and not fold_name(name).startswith(
+        _CATALOG_PREFIXES
+    )

@@ -20,19 +20,23 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from lakejoin.server.job_loop import Message, ProgressReporter, JobHandler, serve_jobs
-from lakejoin.server.problems import Problem
-from lakejoin.server.sql.statement_checks import CheckedStatement, check_statement
-from lakejoin.server.sql.confinement_more import (
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.job_loop import JobHandler, Message, ProgressReporter, serve_jobs
+from lakejoin.server.sql.confinement import (
     confine,
     connect,
     forget_environment,
     limit_process,
     lock_settings,
 )
-from lakejoin.server.sql.second_opinion import check_parse_tree, check_syntax
-from lakejoin.server.sql.typed_view import TargetType, define_view
 from lakejoin.server.sql.result_writer import ResultLimits, write_result
+from lakejoin.server.sql.statement_checks import (
+    CheckedStatement,
+    check_parse_tree,
+    check_statement,
+    check_syntax,
+)
+from lakejoin.server.sql.typed_view import TargetType, define_view
 
 _WARM_UP_SQL = "select c, count(*), sum(n), ['x'], strftime(max(d), '%Y') from result group by all"
 
@@ -89,7 +93,9 @@ def run(connection: duckdb.DuckDBPyConnection, job: Message) -> Message:
         confined = confine()
         if job.get("must_confine") and confined == "none":
             raise Problem("ours", "this machine cannot sandbox SQL")
-        done = write_result(connection, statement.sql, sink, ResultLimits(job["rows"], job["bytes"]))
+        done = write_result(
+            connection, statement.sql, sink, ResultLimits(job["rows"], job["bytes"])
+        )
     return {**asdict(done), "seconds": time.perf_counter() - begin, "confined": confined}
 
 
@@ -103,7 +109,9 @@ def _warm_up(threads: int) -> None:
     written = write_result(connection, statement.sql, io.BytesIO(), ResultLimits(10, 1_000_000))
     assert written.rows == 1
     with suppress(Problem):
-        write_result(connection, "select nothing from result", io.BytesIO(), ResultLimits(10, 1_000_000))
+        write_result(
+            connection, "select nothing from result", io.BytesIO(), ResultLimits(10, 1_000_000)
+        )
     connection.close()
 
 

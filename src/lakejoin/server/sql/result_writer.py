@@ -13,8 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from lakejoin.server.problems import Problem
-from lakejoin.server.api_problems import SqlProblem, problem_from_duckdb
+from lakejoin.server.api_problems import Problem, SqlProblem, problem_from_duckdb
 from lakejoin.server.sql.typed_view import make_names_unique
 
 _BATCH = 65_536
@@ -51,7 +50,9 @@ class WrittenResult:
     rows: int
 
 
-def write_result(connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: ResultLimits) -> WrittenResult:
+def write_result(
+    connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: ResultLimits
+) -> WrittenResult:
     """Run the statement and stream its result to the file."""
     described = _run(connection, "DESCRIBE SELECT * FROM (\n", sql).fetchall()
     names, types = make_names_unique([row[0] for row in described]), [row[1] for row in described]
@@ -154,5 +155,7 @@ def _write_problem(error: Exception, sql: str, before: int) -> Problem:
         return Problem("memory", "the query exceeds the memory limit", limit="memory")
     text = str(error)
     if "Error: " in text:  # from DuckDB, through the stream of batches
-        return problem_from_duckdb(ValueError(text[text.index("{") :] if "{" in text else text), sql, 0)
+        return problem_from_duckdb(
+            ValueError(text[text.index("{") :] if "{" in text else text), sql, 0
+        )
     return SqlProblem(f"the result cannot be written: {text.splitlines()[0][:200]}")

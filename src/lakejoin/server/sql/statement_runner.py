@@ -10,10 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lakejoin.server.child_pool import ChildSpec, Listener
-from lakejoin.server.children import ChildPool
-from lakejoin.server.problems import Problem
-from lakejoin.server.api_problems import SqlProblem
+from lakejoin.server.api_problems import Problem, SqlProblem
+from lakejoin.server.child_pool import ChildPool, ChildSpec, Listener
 
 MODULE = "lakejoin.server.sql.child"
 

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from lakejoin.server.sql.allowed_names import TABLE, fold_name
-from lakejoin.values.nulls import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
+from lakejoin.values.canonical_values import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
 
 _RAW = "raw table"
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M", "T%H:%M:%S", "T%H:%M:%S.%f",

@@ -61,7 +61,7 @@ def _between(sizes: np.ndarray[Any, Any], low: int, high: int) -> list[int]:
 def _compared(snapshot: Snapshot, queries: list[Query], threshold: float) -> dict[str, Any]:
     milliseconds = {_UNBOUNDED: 0.0, 0: 0.0}
     found = {_UNBOUNDED: 0, 0: 0}
-    engine = ContainmentEngine(threshold, costs=load_costs(snapshot.place))
+    engine = ContainmentEngine(threshold, costs=load_costs(snapshot.location))
     containment.MOST_ENTRIES = _UNBOUNDED
     for query in queries:
         for most in milliseconds:

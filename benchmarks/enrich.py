@@ -140,12 +140,12 @@ def fold_scores(chooser: ColumnChooser, how: str, repeats: int) -> tuple[list[fl
 def _taken(chooser: ColumnChooser, how: str, learn: Array) -> list[int]:
     if how == "none":
         return []
-    return chooser.usable(learn)[0] if how == "all" else list(chooser.choose(learn).places)
+    return chooser.usable(learn)[0] if how == "all" else list(chooser.choose(learn).positions)
 
 
 def _score(columns: Array, target: Target, learn: Array, judge: Array, seed: int) -> float:
     forest = Forest(columns[learn], target.take(learn), seed, TREES)
-    return abs(score_predictions(target.values[judge], forest.told(columns[judge]), target))
+    return abs(score_predictions(target.values[judge], forest.predict(columns[judge]), target))
 
 
 def measured(
@@ -193,7 +193,7 @@ def chosen_of_noise(lake: Lake, task: Task, targets: int) -> int:
             if seed % 2
             else Target("noise", random.integers(0, 2, len(rows)).astype(float), ("a", "b"))
         )
-        found += bool(replace(chooser, target=target, seed=seed).choose(rows).places)
+        found += bool(replace(chooser, target=target, seed=seed).choose(rows).positions)
     return found
 
 
@@ -201,7 +201,7 @@ def _row(
     task: Task, method: str, chooser: ColumnChooser, how: str, repeats: int, begin: float
 ) -> dict[str, Any]:
     scores, taken = fold_scores(chooser, how, repeats)
-    met = [float(one.mean()) for one in chooser.gathered.met.values()]
+    met = [float(one.mean()) for one in chooser.gathered.matched.values()]
     return {
         "task": task.name,
         "said": task.said,

@@ -35,7 +35,7 @@ def build(index: Path, name: str, keep: bool) -> dict[str, Any]:
     from lakejoin.store.snapshot import Snapshot
 
     encoder = open_encoder(name)
-    CompactVectors.made(
+    CompactVectors.build(
         MatrixSource(encoder.encode([f"{i} Main St" for i in range(200)]))
     )  # compiles
     component = MeaningComponent(lambda: encoder, encoder.identity, keep)

@@ -108,7 +108,7 @@ def agrees(
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     lists = MatrixLists(start, column[np.argsort(ids, kind="stable")], len(lake.names))
     source = MatrixSource(encoder.encode(distinct))
-    search = VectorSearch([VectorSpace(CompactVectors.made(source), source, lists)])
+    search = VectorSearch([VectorSpace(CompactVectors.build(source), source, lists)])
     for one in asked:
         least = max(1, int(np.ceil(share * len(one.values) - 1e-9)))
         nearness = Nearness(LARGEST_DISTANCE * (1 - similar), least=least)

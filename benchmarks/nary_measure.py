@@ -32,14 +32,14 @@ def with_keys(segments: Sequence[Segment], component: SuperKeyComponent) -> Iter
     try:
         for segment in segments:
             name = f"measured-{time.monotonic_ns():x}.lj"
-            files.append(segment.place / name)
+            files.append(segment.location / name)
             with ArrayFileWriter(files[-1]) as out:
                 component.build(segment, out)
             record = ComponentRecord(
                 component.version, name, out.record.bytes, out.record.checksum, component.made_with
             )
             kept = {**segment.record.components, component.name: record}
-            other = Segment(segment.place, replace(segment.record, components=kept))
+            other = Segment(segment.location, replace(segment.record, components=kept))
             # What is opened and verified already is shared.
             other.__dict__.update({n: getattr(segment, n) for n in OPENED})
             made.append(other)

@@ -86,7 +86,7 @@ def by_pieces(snapshot: Snapshot) -> Finder:
 
     def find(values: pa.LargeStringArray) -> Sequence[Column]:
         mine, _ = resolve_table({"mine": values}, snapshot)
-        return [(one.number, one.column) for one in likely(snapshot, mine)]
+        return [(one.segment_index, one.column) for one in likely(snapshot, mine)]
 
     return find
 
@@ -152,7 +152,7 @@ def in_tables(snapshot: Snapshot, asked: Iterable[TableCase]) -> Recall:
             one.columns_of(np.array([case.home[1]] if n == case.home[0] else [], dtype=np.int64))
             for n, one in enumerate(places)
         ]
-        wanted = range(len(mine.names))
+        wanted = range(len(mine.column_names))
         for place in wanted:
             mine.query(place)
         begin = time.process_time()
@@ -163,9 +163,9 @@ def in_tables(snapshot: Snapshot, asked: Iterable[TableCase]) -> Recall:
         order: dict[Column, int] = {}
         rank = 1000
         for one in found:
-            table = one.number, places[one.number].table_of(one.column)
+            table = one.segment_index, places[one.segment_index].table_of(one.column)
             order.setdefault(table, len(order) + 1)
-            if one.place == case.place and table in case.tables:
+            if one.column_index == case.place and table in case.tables:
                 rank = order[table]
                 break
         ranks.append((rank, seconds))

@@ -135,7 +135,7 @@ def table_cases(snapshot: Snapshot, most: int, seed: int = 0) -> Iterator[TableC
             continue
         for column in chance.sample(range(entry.width), entry.width):
             values = _searched_texts(segments[number], entry.first + column)
-            home = number, entry.number
+            home = number, entry.table_id
             found = {(n, places[n].table_of(c)) for n, c in holding(segments, values)} - {home}
             kind = _suiting(values.to_pylist(), chance) if found else None
             if kind is not None:

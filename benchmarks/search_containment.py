@@ -47,7 +47,7 @@ THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 11))
 PARTITIONS = (8, 16, 32)
 DEFAULT = LshEnsemble()
 PURE = LshEnsemble(recall=None, doubt=None)  # the thesis's bands, nothing dropped
-PLAIN = replace(PURE, plain=True)  # one partition: MinHash LSH
+PLAIN = replace(PURE, single_partition=True)  # one partition: MinHash LSH
 
 
 @dataclass(frozen=True, slots=True)

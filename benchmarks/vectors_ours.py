@@ -26,7 +26,7 @@ class Prepared:
         """Compact form, vectors and lists, in memory."""
         source = MatrixSource(self.lake.vectors)
         lists = MatrixLists(*self.lake.lists, self.lake.columns)
-        return VectorSpace(CompactVectors.made(source), source, lists)
+        return VectorSpace(CompactVectors.build(source), source, lists)
 
 
 class Ours:

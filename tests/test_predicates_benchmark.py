@@ -153,7 +153,7 @@ def test_columns_without_names_are_called_like_no_other() -> None:
 
     left, right = ([no_name(side, place) for place in range(200)] for side in "qz")
     assert len({*left, *right}) == 400
-    assert not any(compare_names(a, b).alike for a in left[:40] for b in right[:40])
+    assert not any(compare_names(a, b).similarity for a in left[:40] for b in right[:40])
 
 
 def test_quality_is_laid_out_as_in_the_paper(

@@ -52,19 +52,19 @@ class Lake:
     @property
     def _index(self) -> str | None:
         """The location of the index; None for the default, which commands find by themselves."""
-        place = self._snapshot.place.uri
+        place = self._snapshot.location.uri
         return None if place == index_location(None).uri else place
 
     def __repr__(self) -> str:
         totals = self._snapshot.manifest.totals
-        return f"<Lake {self._snapshot.place}: {totals.tables:,} tables, {totals.rows:,} rows>"
+        return f"<Lake {self._snapshot.location}: {totals.tables:,} tables, {totals.rows:,} rows>"
 
     def __len__(self) -> int:
         return self._snapshot.manifest.totals.tables
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         """Copies and unpickled lakes open the index again."""
-        return _lake_at, (self._snapshot.place.uri,)
+        return _lake_at, (self._snapshot.location.uri,)
 
     def info(self) -> dict[str, Any]:
         """Figures about the index, with the keys of `lakejoin info --json`."""
@@ -84,7 +84,7 @@ class Lake:
             "parts": list(manifest.options.parts or ()),
             "encoder": _encoder(manifest.options.meaning),
             "lakes": list(manifest.lakes),
-            "index": self._snapshot.place.uri,
+            "index": self._snapshot.location.uri,
         }
 
     def tables(self, pattern: str | None = None) -> list[LakeTable]:
@@ -208,7 +208,7 @@ class Lake:
         from lakejoin.search.options import NearArguments, SearchOptions
         from lakejoin.search.query_columns import choose_columns
 
-        near = NearArguments(tau, encoder, measure, within, metric).near(by)
+        near = NearArguments(tau, encoder, measure, within, metric).to_options(by)
         options = SearchOptions(by, k, min, others, verified, algorithm, initial, near)
         require_part(self._snapshot, by, self._index)
         query_table, notes = self._query_table(table)
@@ -219,17 +219,19 @@ class Lake:
             choice = choose_columns(
                 query_table, on, self._snapshot.manifest.options.all_columns, by
             )
-            notes = (*notes, choice.said) if choice.said else notes
+            notes = (*notes, choice.note) if choice.note else notes
             if by == "distance":
-                return self._searcher.search_near(query_table, choice.places, options, notes, since)
+                return self._searcher.search_near(
+                    query_table, choice.column_indexes, options, notes, since
+                )
             if choice.is_key:
                 return self._searcher.search_key(query_table, choice, options, notes, since)
-            for place in choice.places:
+            for place in choice.column_indexes:
                 found.append(self._searcher.search(query_table, place, options, notes, since))
                 since = time.perf_counter()
         finally:
-            query_table.forget()  # an answer needs less than the whole encoded table
-        return Answers(found) if choice.every else found[0]
+            query_table.release()  # an answer needs less than the whole encoded table
+        return Answers(found) if choice.is_every_column else found[0]
 
     def search_progressively(
         self, table: Any, on: ColumnSelection = None, k: int | None = None
@@ -251,7 +253,7 @@ class Lake:
                 self._searcher, query_table, self._fused_request(query_table, on, k, notes, since)
             )
         finally:
-            query_table.forget()
+            query_table.release()
 
     def _fused(
         self,
@@ -331,7 +333,7 @@ class Lake:
         try:
             return search_unions(self._searcher, query_table, k, notes, since)
         finally:
-            query_table.forget()
+            query_table.release()
 
     @cached_property
     def _searcher(self) -> Searcher:
@@ -345,8 +347,8 @@ class Lake:
         if isinstance(table, LakeTable):
             # The segment may have been opened by another `Lake`; otherwise treat it as a frame.
             for segment_index, segment in enumerate(self._snapshot.segments):
-                removed = table.entry.number in segment.record.dead
-                if segment.place == table._segment.place and not removed:
+                removed = table.entry.table_id in segment.record.dead
+                if segment.location == table._segment.location and not removed:
                     return IndexedTable(self._snapshot, segment_index, table.entry), ()
             return resolve_table(table.to_arrow(), self._snapshot)
         return resolve_table(table, self._snapshot)

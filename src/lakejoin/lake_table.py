@@ -49,14 +49,14 @@ class LakeTable:
     @property
     def identity(self) -> str:
         """A text that changes whenever the table is indexed again."""
-        return f"{self.name}@{self._segment.record.id}/{self.entry.number}"
+        return f"{self.name}@{self._segment.record.id}/{self.entry.table_id}"
 
     def to_arrow(
-        self, begin: int = 0, end: int | None = None, places: Sequence[int] | None = None
+        self, begin: int = 0, end: int | None = None, column_indices: Sequence[int] | None = None
     ) -> pa.Table:
         """Rows [begin, end) with their original texts, as a `pyarrow.Table`; all columns, or those
         with the zero-based indices `places`."""
-        return self._segment.to_arrow(self.entry, begin, end, places)
+        return self._segment.to_arrow(self.entry, begin, end, column_indices)
 
     def to_pandas(self) -> Any:
         """The rows as a `pandas.DataFrame`."""
@@ -76,5 +76,5 @@ def join_side(table: Any, default: str = "") -> Side:
         stored, snapshot = (table._segment, table.entry), table._snapshot
         rules = snapshot.manifest.options.rules
         losses = table.entry.losses
-        return Side(table.name, table.to_arrow, stored, snapshot.place.uri, rules, losses)
+        return Side(table.name, table.to_arrow, stored, snapshot.location.uri, rules, losses)
     return side_from_rows(input_name(table, default), *read_input(table))

@@ -205,7 +205,7 @@ def test_other_encoders_make_vectors_anew(lake: Path, place: str) -> None:
     def made() -> set[tuple[str, str | None, bool]]:
         segments = lakejoin.open(place).snapshot.segments
         found = [s.meaning for s in segments]
-        return {(m.identity.split()[0], m.given, m.vectors is not None) for m in found}
+        return {(m.identity.split()[0], m.encoder_name, m.vectors is not None) for m in found}
 
     assert made() == {("characters", "characters", False)}
     INDEX.answer("--index", place, "--keep-vectors")

@@ -112,7 +112,7 @@ def test_rows_that_agree_tell_a_true_partner_from_codes_that_are_all_taken(lake:
     answer = lake.search("companies.csv", "code", by="fused")
     assert tables(answer) == ["listing.csv"]
     assert "languages.csv" in misses(answer)
-    reasons = {one.what: one.nats for one in answer[0].ways[0].weighed.reasons}
+    reasons = {one.kind: one.nats for one in answer[0].ways[0].join_score.reasons}
     assert reasons["rows"] > 10
     assert "of random values would match too" in answer.misses[0].accidental
 
@@ -174,7 +174,7 @@ def test_frames_files_and_tables_of_the_lake_are_answered_alike(lake: Lake, tmp_
 def test_a_table_of_one_column_has_no_rows_to_agree(lake: Lake) -> None:
     answer = lake.search([name_of(code) for code in MINE], by="fused")
     assert tables(answer)[0] in ("listing.csv", "companies.csv")
-    assert {one.what for one in answer[0].ways[0].weighed.reasons} <= {"values", "rarity"}
+    assert {one.kind for one in answer[0].ways[0].join_score.reasons} <= {"values", "rarity"}
 
 
 def test_names_that_repeat_and_rows_without_a_value(lake: Lake) -> None:
@@ -196,7 +196,7 @@ def test_ways_by_a_key_go_first(tmp_path: Path) -> None:
     first, second = result.ways
     assert first.columns == ("symbol",)
     assert first.result.containment < second.result.containment
-    assert result.score == first.weighed.score > second.weighed.score
+    assert result.score == first.join_score.score > second.join_score.score
 
 
 def test_columns_that_are_not_indexed_are_searched_for_where_they_are_named(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_the_same_people_are_told_from_others_of_the_same_names(lake: Lake) -> N
     assert find_composite_keys(mine) == [(0, 1)]
     ways = by_name(find_composite_candidates(lake._searcher, mine, make_key((0, 1)))[0])
     assert ways["club.csv"].pairs == "first = f and last = l"
-    assert (ways["club.csv"].result.matched, ways["club.csv"].weighed.accidental) == (120, "")
+    assert (ways["club.csv"].result.matched, ways["club.csv"].join_score.accidental) == (120, "")
     assert ways["club.csv"].signals.chance < 0.4
     assert "strangers.csv" not in ways, "no combination is in both"
 
@@ -107,10 +107,10 @@ def test_where_every_combination_is_taken_the_parts_are_asked(lake: Lake) -> Non
     mine = mine_of([(*one, str(n)) for n, one in enumerate(PANEL[:400])], "country", "year", "n")
     ways = by_name(find_composite_candidates(lake._searcher, mine, make_key((0, 1)))[0])
     rain, visits, capitals = (ways[f"{name}.csv"] for name in ("rain", "visits", "capitals"))
-    assert rain.weighed.accidental == ""
+    assert rain.join_score.accidental == ""
     assert (rain.signals.values, rain.signals.share) == (20, 1.0), "the countries say it"
-    assert visits.weighed.accidental, "nothing says that the numbers are years"
-    assert capitals.weighed.accidental, "a year is not when it was founded"
+    assert visits.join_score.accidental, "nothing says that the numbers are years"
+    assert capitals.join_score.accidental, "a year is not when it was founded"
 
 
 def test_numbers_that_rise_together_do_so_anywhere(lake: Lake) -> None:
@@ -122,7 +122,7 @@ def test_numbers_that_rise_together_do_so_anywhere(lake: Lake) -> None:
         if one.result.table == "numbers.csv"
     ]
     assert way.signals.share > 0.4
-    assert way.weighed.accidental
+    assert way.join_score.accidental
 
 
 def test_rows_must_agree_more_than_those_with_an_equal_part(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def alone(lake: Lake, mine: QueryTable) -> list[JoinCandidate]:
     """Ways by the first column, which is believed where it meets at all."""
     answer = lake._searcher.search(mine, 0, SearchOptions(k=10, others=True))
     signals = Signals(100, 1.0, 0.02, 1.0)
-    return [JoinCandidate((mine.names[0],), one, signals) for one in answer]
+    return [JoinCandidate((mine.column_names[0],), one, signals) for one in answer]
 
 
 def test_what_one_column_finds_by_itself_is_left_out(lake: Lake) -> None:
@@ -225,7 +225,7 @@ def test_the_chance_is_the_share_of_wrong_combinations(
         found = one.found
         assert found is not None
         columns = canonical_columns(encoded(next(t for t in named if t.name == one.table)))
-        cells = [columns[found.place(part)] for part in (0, 1)]
+        cells = [columns[found.column_index(part)] for part in (0, 1)]
         held = {row for row in zip(*cells, strict=True) if None not in row}
         tokens = [texts.to_pylist() for texts in query.tokens]
 

@@ -131,7 +131,7 @@ def groups(lake: Lake) -> list[list[str]]:
     """The tables of a lake by groups."""
     found = [where(lake, number, table) for number, table in places(lake)]
     names = [one.entry.name for one in found]
-    return [[names[place] for place in group] for group in TableVersions().grouped(found)]
+    return [[names[place] for place in group] for group in TableVersions().group(found)]
 
 
 def places(lake: Lake) -> list[tuple[int, int]]:

@@ -214,7 +214,7 @@ def test_another_file_of_the_same_name_is_read_and_told(
     (note,) = found.notes
     assert note == "visits.csv is both a local file and a table of the lake; using the file"
     assert found[0].total == 31
-    shown = Command("paths", ("--index", lake.snapshot.place.uri)).run("visits.csv", "lands.csv")
+    shown = Command("paths", ("--index", lake.snapshot.location.uri)).run("visits.csv", "lands.csv")
     assert "note: visits.csv is both a local file" in shown.output
 
 
@@ -244,7 +244,7 @@ def test_what_cannot_be_asked(lake: Lake) -> None:
 
 
 def test_the_command(lake: Lake) -> None:
-    paths = Command("paths", ("--index", lake.snapshot.place.uri))
+    paths = Command("paths", ("--index", lake.snapshot.location.uri))
     shown = paths.run("visits.csv", "money.csv").output
     assert "→ towns.csv   by town = name (100% of the values)" in shown
     assert "180 of 200 rows survive" in shown and "JOIN read_csv(" in shown
@@ -319,7 +319,7 @@ def _hop(lake: Lake, mine: tuple[str, str], theirs: tuple[str, str]) -> Hop:
     for table, name in (mine, theirs):
         segment, entry = lake.snapshot.table(table)
         number = lake.snapshot.segments.index(segment)
-        ends += [(number, entry.number), (number, entry.first + "ab".index(name))]
+        ends += [(number, entry.table_id), (number, entry.first + "ab".index(name))]
     return Hop(*ends, 1, 1, 1, 1.0, 1.0)
 
 
@@ -330,7 +330,7 @@ class _Plain:
 
     def __init__(self, joins: Sequence[tuple[int, int, int, int]]) -> None:
         hops = [Hop((0, a), (a, x), (0, b), (b, y), 1, 1, 1, 1.0, 1.0) for a, x, b, y in joins]
-        self._hops = [*hops, *(hop.turned() for hop in hops)]
+        self._hops = [*hops, *(hop.reversed() for hop in hops)]
 
     def of(self, table: tuple[int, int]) -> list[Hop]:
         return [hop for hop in self._hops if hop.table == table]

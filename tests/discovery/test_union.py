@@ -220,7 +220,7 @@ def test_a_column_keeps_its_type_where_all_new_values_can_have_it(
 
 
 def test_the_command_shows_explains_and_writes(lake: Lake, tmp_path: Path) -> None:
-    given = Command("union", ("--index", lake.snapshot.place.uri))
+    given = Command("union", ("--index", lake.snapshot.location.uri))
     shown = given.run("mine.csv").output
     assert "2 of 8 tables have rows that could be appended" in shown
     assert "150 new rows" in shown and "maker ← brand" in shown

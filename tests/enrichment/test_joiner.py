@@ -78,7 +78,7 @@ def test_no_target_of_noise_chooses_anything(made: Made) -> None:
             if seed % 2
             else Target("y", random.integers(0, 2, len(rows)).astype(float), ("a", "b"))
         )
-        assert not replace(chooser, target=target, seed=seed, tell=print).choose(rows).places
+        assert not replace(chooser, target=target, seed=seed, report=print).choose(rows).positions
 
 
 def test_classes_from_many_rows_of_a_key(made: Made) -> None:

@@ -76,9 +76,9 @@ def metres(mine: pd.Series, stations: pd.DataFrame) -> Array:
 def test_each_spot_gets_the_nearest_station(made: Made, fitted: LakeJoiner) -> None:
     assert [column.called for column in fitted.columns_] == ["stations.height"]
     (link,) = fitted.links_
-    (way,) = link.ways
+    (way,) = link.joins
     assert isinstance(way, NearestPoints)
-    assert (link.mine, way.theirs) == (("lat", "lon"), ("latitude", "longitude"))
+    assert (link.query_columns, way.lake_columns) == (("lat", "lon"), ("latitude", "longitude"))
     amount, unit = way.within.split()
     within = float(amount) * {"m": 1, "km": 1000}[unit]
     joined = fitted.transform(made.mine)["stations.height"]

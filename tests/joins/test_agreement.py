@@ -48,7 +48,7 @@ def by_terms(left: Any, right: Any) -> tuple[JoinTask, JoinKey]:
     """Rows that met by their terms, as if these had been rewritten."""
     task = JoinTask(pa.table(left), pa.table(right), JoinOptions(by="auto"), lambda doing: None)
     found = match_columns(task, (("term", "years"),), 1.0, "")
-    return task, replace(found, ways=(replace(found.ways[0], kind="transform"),))
+    return task, replace(found, key_rules=(replace(found.key_rules[0], kind="transform"),))
 
 
 def pairs(found: JoinKey) -> set[tuple[int, int]]:
@@ -63,7 +63,7 @@ def test_rows_left_over_join_by_names_that_agree() -> None:
     assert len(pairs(found)) == 54
     more = match_agreeing(task, found)
     assert more is not None and pairs(more) == {(n, n) for n in range(60)}
-    way = more.ways[1]
+    way = more.key_rules[1]
     assert way.kind == "agreeing" and way.words == 'split(name, ".")[1] = split(who, " (")[0]'
     assert way.sure > 0.9 and "would by chance" in way.why
 

@@ -113,7 +113,7 @@ def test_the_busiest_key(left: Rows, right: Rows) -> None:
     by_value: dict[str | None, int] = {}
     for i, _ in inner:
         by_value[VALUES[left[i][0]]] = by_value.get(VALUES[left[i][0]], 0) + 1
-    busiest = joined(left, right, "inner", 1).busiest()
+    busiest = joined(left, right, "inner", 1).busiest_key()
     if not inner:
         assert busiest is None
     else:
@@ -149,7 +149,7 @@ def test_a_large_product_is_counted_and_not_made() -> None:
     left = pa.table({"a": ["x"] * 300_000})
     found = equal_join((("a", "a"),), left, left)
     assert len(found) == 300_000**2
-    assert found.busiest() == (0, 300_000, 300_000)
+    assert found.busiest_key() == (0, 300_000, 300_000)
     assert found.table(3).num_rows == 3
 
 

@@ -162,7 +162,7 @@ def test_ids_of_unrelated_things_are_not() -> None:
 def test_names_of_tables_say_what_an_id_is_of() -> None:
     films = pa.table({"id": range(1, 51), "minutes": [90 + i for i in range(50)]})
     rentals = pa.table({"id": range(1, 101), "film_id": [1 + i % 50 for i in range(100)]})
-    found = find_equal_columns(rentals, films, tables=("rentals", "films"))
+    found = find_equal_columns(rentals, films, table_names=("rentals", "films"))
     assert found is not None and found.on == (("film_id", "id"),) and found.believed
 
 
@@ -262,7 +262,7 @@ def test_long_cells_and_bytes() -> None:
     ],
 )
 def test_names(left: str, right: str, alike: float) -> None:
-    assert compare_names(left, right).alike == alike == compare_names(right, left).alike
+    assert compare_names(left, right).similarity == alike == compare_names(right, left).similarity
 
 
 def test_chance_is_what_wrong_values_meet() -> None:

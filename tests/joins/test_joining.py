@@ -100,7 +100,7 @@ def test_programs_are_learned_by_the_rules_for_values(monkeypatch: pytest.Monkey
 def test_programs_that_are_not_believed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     doubted = RejectedPrograms("lower(a) = b", 2, 1, "it may be a coincidence", LearnedJoin())
     monkeypatch.setattr(
-        program_finder, "find_programs", lambda *_, **__: LearnedJoin(doubted=doubted)
+        program_finder, "find_programs", lambda *_, **__: LearnedJoin(rejected=doubted)
     )
     join = lakejoin.join({"a": ["x", "y"]}, {"b": ["p", "q"]}, by="transform")
     assert join.no_join == (

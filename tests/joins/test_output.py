@@ -91,8 +91,8 @@ def test_a_file_that_is_there_is_not_written_over(
         path.write_text("somebody else was quicker")
 
     with pytest.raises(InputError, match="is never overwritten"):
-        write_table(slow(), BATCHES[0].schema, path, over=False)
+        write_table(slow(), BATCHES[0].schema, path, overwrite=False)
     assert path.read_text() == "somebody else was quicker"
     path.unlink()
-    assert write_table(BATCHES, BATCHES[0].schema, path, over=False) == path.stat().st_size
+    assert write_table(BATCHES, BATCHES[0].schema, path, overwrite=False) == path.stat().st_size
     assert [p.name for p in tmp_path.iterdir()] == [path.name]

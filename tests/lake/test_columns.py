@@ -71,7 +71,7 @@ def test_any_cells_in_any_chunks(cells: list[str | None], size: int, fold: bool)
         whole.append(chunk)
         piece = ColumnEncoder("c", rules)
         piece.append(chunk)
-        parts.append_part(piece.part())
+        parts.append_chunk(piece.to_chunk())
     data = whole.finish()
     _check(cells, data, exact=not fold)
     joined = parts.finish()
@@ -208,7 +208,7 @@ def test_a_table_from_batches() -> None:
 def test_a_part_travels_as_plain_arrays() -> None:
     encoder = ColumnEncoder("c")
     encoder.append(pa.array(["b", None, "NA", "b"]))
-    part = encoder.part()
+    part = encoder.to_chunk()
     sink = pa.BufferOutputStream()
     batch = pa.record_batch({"dictionary": part.dictionary})
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -218,7 +218,7 @@ def test_a_part_travels_as_plain_arrays() -> None:
         read.column(0).combine_chunks(), np.frombuffer(part.cells.tobytes(), part.cells.dtype)
     )
     other = ColumnEncoder("c")
-    other.append_part(copy)
+    other.append_chunk(copy)
     # NA is a null only now that the whole column is known.
     assert _decoded(other.finish())[1] == ["b", None, None, "b"]
     assert part.dictionary.to_pylist() == ["b", "NA"]

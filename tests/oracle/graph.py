@@ -74,8 +74,8 @@ def stored_pairs(stored: StoredGraph, snapshot: Snapshot) -> list[PlainPair]:
         for number in range(len(stored.segments)):
             file = stored.pairs(number, turned)
             if file is not None:
-                found.append(kept.still(file.of(np.arange(len(file.start) - 1))))
-        every = concat_pairs([one.turned() if turned else one for one in found])
+                found.append(kept.still_valid(file.pairs_of(np.arange(len(file.start) - 1))))
+        every = concat_pairs([one.reverse() if turned else one for one in found])
         rows = zip(*(getattr(every, name).tolist() for name in PAIR_FIELDS), strict=True)
         seen.append(sorted(PlainPair(*row) for row in rows))
     assert seen[0] == seen[1]

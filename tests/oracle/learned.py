@@ -105,7 +105,7 @@ def _is_held(stretch: str, store: Sequence[str]) -> bool:
 
 def _effort(part: _SubstringPart) -> float:
     cut = any(part.starts) + (part.length is not None or part.drop > 0)
-    return part.piece.paths[0].effort + 2.0 * cut
+    return part.substring.paths[0].effort + 2.0 * cut
 
 
 class _Search:
@@ -116,7 +116,7 @@ class _Search:
         self.places: dict[str, list[tuple[Substring, int]]] = {}
         wanted = set(goals[0])
         for piece in pieces:
-            first = piece.texts[0][:1] if piece.formed else piece.texts[0]
+            first = piece.texts[0][:1] if piece.is_rewritten else piece.texts[0]
             for place, character in enumerate(first):
                 if character in wanted:
                     self.places.setdefault(character, []).append((piece, place))
@@ -183,7 +183,7 @@ class _Search:
         if not any(rests):
             yield _SubstringPart(piece, starts, None), _moved(node, shared)
             return
-        if piece.formed:
+        if piece.is_rewritten:
             return
         if len(set(rests)) == 1 and len(set(starts)) == 1 and len(set(shared)) > 1:
             yield _SubstringPart(piece, starts, None, rests[0]), _moved(node, shared)

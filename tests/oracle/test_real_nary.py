@@ -67,10 +67,12 @@ def asked(lake: Lake, row: Row) -> tuple[KeyQuery, ExcludedColumns]:
     segment, entry = lake.snapshot.table(row["query_table"])
     number = lake.snapshot.segments.index(segment)
     mine = IndexedTable(lake.snapshot, number, entry)
-    query = key_query(mine, [mine.names.index(name) for name in row["query_columns"].split("|")])
+    query = key_query(
+        mine, [mine.column_names.index(name) for name in row["query_columns"].split("|")]
+    )
     own = [
         SegmentTables(one).columns_of(
-            np.array([entry.number] if one is segment else [], dtype=np.int64)
+            np.array([entry.table_id] if one is segment else [], dtype=np.int64)
         )
         for one in lake.snapshot.segments
     ]
@@ -128,4 +130,4 @@ def test_mappings_of_the_lists(lake: Lake) -> None:
                 segment, entry = lake.snapshot.table(row["cand_table"])
                 columns = [entry.first + int(c) for c in row["cand_col_indexes"].split("|")]
                 meeting = KeyMatches(query).of(segment, columns)
-                assert len(meeting.places) == int(row["tuple_overlap"]), row
+                assert len(meeting.positions) == int(row["tuple_overlap"]), row

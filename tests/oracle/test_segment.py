@@ -98,7 +98,7 @@ def lists_agree(segment: Segment, texts: list[str], lists: dict[str, tuple[int, 
         seen.append(columns)
     assert len(set(seen)) == len(seen), "equal posting lists form one group"
     assert [len(c) for c in seen] == sorted(len(c) for c in seen), "groups rise in frequency"
-    rebuilt = Segment(segment.place, segment.record).posting_lists()
+    rebuilt = Segment(segment.location, segment.record).posting_lists()
     assert rebuilt[0].tolist() == starts
     assert len(rebuilt[1]) == len(starts)
 
@@ -211,14 +211,14 @@ def test_lists_that_do_not_match_the_sets_are_found(tmp_path: Path) -> None:
     tables = [PlainTable("a", {"x": ["p", "q"], "y": ["q", "r"]})]
     segment = build(tmp_path, tables)
     old = segment.file("postings")
-    with ArrayFileWriter(segment.place / "other.lj") as out:
+    with ArrayFileWriter(segment.location / "other.lj") as out:
         for name in old.names():
             array = old.array(name).all()
             out.add(name, np.zeros_like(array) if name == "lists" else array)
     wrong = ComponentRecord(3, "other.lj", out.record.bytes, out.record.checksum)
     record = replace(segment.record, components={**segment.record.components, "postings": wrong})
     with pytest.raises(DamagedIndex, match="posting lists"):
-        list(Segment(segment.place, record).check())
+        list(Segment(segment.location, record).check())
 
 
 def test_many_values_in_many_buckets(tmp_path: Path) -> None:

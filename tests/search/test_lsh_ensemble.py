@@ -128,7 +128,7 @@ def test_one_partition_finds_more_in_vain(tmp_path: Path) -> None:
     ] + [[f"large {i} {j}" for j in range(3_000)] for i in range(3)]
     segments = segments_of(tmp_path, columns, 1, SketchOptions(128, 8))
     pure = LshEnsemble(0.6, recall=None, doubt=None)
-    assert len(search(replace(pure, plain=True), query, segments)) > len(
+    assert len(search(replace(pure, single_partition=True), query, segments)) > len(
         search(pure, query, segments)
     )
 
@@ -240,11 +240,11 @@ def test_sketches_added_later_are_the_same(tmp_path: Path) -> None:
     lake = lake_of(tmp_path / "at once", [tables], components=COMPONENTS)
     before = lake_of(tmp_path / "later", [tables], components=(PostingsComponent(),))
     (old,) = before.snapshot.segments
-    later = Segment(old.place, add_components(old, COMPONENTS))
+    later = Segment(old.location, add_components(old, COMPONENTS))
     bare = replace(old.record, components={
         name: c for name, c in old.record.components.items() if name != "postings"
     })  # fmt: skip
-    rebuilt = Segment(old.place, add_components(Segment(old.place, bare), COMPONENTS))
+    rebuilt = Segment(old.location, add_components(Segment(old.location, bare), COMPONENTS))
     whole = lake.snapshot.segments[0].file("sketches")
     for other in (later.file("sketches"), rebuilt.file("sketches")):
         assert other.meta == whole.meta and other.names() == whole.names()
@@ -264,7 +264,7 @@ def test_many_threads_find_the_same(tmp_path: Path) -> None:
     segments = segments_of(tmp_path, related(rng, 200, query), 3)
     shares = [query[: 10 + i] for i in range(40)]
     alone = [found(search(LshEnsemble(0.5), values, segments)) for values in shares]
-    fresh = [Segment(s.place, s.record) for s in segments]
+    fresh = [Segment(s.location, s.record) for s in segments]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda v: found(search(LshEnsemble(0.5), v, fresh)), shares))
     assert together == alone

@@ -263,8 +263,8 @@ def test_meetings(drawn: tuple[list[list[PlainTable]], PlainTable], data: st.Dat
                 columns = [lake.first(s, t) + place for place in order]
                 counts = oracle.mappings(table, wanted).get(tuple(order), {})
                 meeting = KeyMatches(query).of(lake.segments[s], columns)
-                assert meeting.places.tolist() == sorted(counts)
-                assert meeting.theirs.tolist() == [counts[n] for n in sorted(counts)]
+                assert meeting.positions.tolist() == sorted(counts)
+                assert meeting.lake_rows.tolist() == [counts[n] for n in sorted(counts)]
                 known = oracle.distinct_in(table, order)
                 assert count_combinations(lake.segments[s], columns) == known
 
@@ -340,7 +340,7 @@ def test_the_example_of_the_paper(tmp_path: Path) -> None:
     assert hits.runner_up[0] is None
     assert hits.counters.rows_true == 5
     assert query.columns == ("first", "last", "country")
-    assert [part.to_pylist() for part in query.written(np.array([4, 0]))] == [
+    assert [part.to_pylist() for part in query.texts_of(np.array([4, 0]))] == [
         ["Helmut", "Muhammad"], ["Newton", "Lee"], ["Germany", "US"],
     ]  # fmt: skip
     assert lake.agree(_D, 1, fixed=(None, None, "LAND")) == [(0, 0, 5)]
@@ -582,8 +582,8 @@ def test_a_million_rows(tmp_path: Path) -> None:
         assert hits.mapping[0].columns == (1, 0)
     segment = lake.snapshot.segments[0]
     meeting = KeyMatches(query).of(segment, (1, 0))
-    assert len(meeting.places) == expected
-    assert set(meeting.theirs.tolist()) == {10}
+    assert len(meeting.positions) == expected
+    assert set(meeting.lake_rows.tolist()) == {10}
     assert count_combinations(segment, (1, 0)) == 100_000
 
 

@@ -48,7 +48,7 @@ def answer(query: KeyQuery, snapshot: Snapshot, options: MateOptions) -> tuple[o
         hits.matched.tolist(),
         hits.mapping,
         hits.runner_up,
-        [(one.places.tolist(), one.theirs.tolist()) for one in met],
+        [(one.positions.tolist(), one.lake_rows.tolist()) for one in met],
     )
 
 
@@ -67,7 +67,7 @@ def test_damage_is_told_or_does_no_harm(tmp_path: Path, rows: int) -> None:
         for number, what in enumerate(damaged(file, rng, 60)):
             options = MateOptions(bounds=number % 2 == 0)
             try:
-                found = answer(query, Snapshot(lake.snapshot.place), options)
+                found = answer(query, Snapshot(lake.snapshot.location), options)
                 assert found == expected, (name, what)
             except DamagedIndex:
                 told += 1

@@ -124,7 +124,7 @@ def test_the_answer_is_that_of_brute_force(
             key=lambda pair: (-pair[0], pair[1].size, pair[1].segment, pair[1].column),
         )[:k]
         found = [
-            (r.matched, r.pairs, r.found.number, r.found.columns[0])
+            (r.matched, r.pairs, r.found.segment_index, r.found.segment_columns[0])
             for r in answer
             if isinstance(r, NearResult) and r.found
         ]

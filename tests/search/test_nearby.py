@@ -70,11 +70,11 @@ def check(
         theirs = opened_segments[number].points(s)
         near = oracle.near(mine, theirs, within, metric)
         found_pairs = engine.pairs(mine, kind, within, metric, number, s)
-        got_pairs = set(zip(found_pairs.place.tolist(), found_pairs.id.tolist(), strict=True))
+        got_pairs = set(zip(found_pairs.position.tolist(), found_pairs.id.tolist(), strict=True))
         assert got_pairs == set(zip(*map(np.ndarray.tolist, np.nonzero(near)), strict=True))
-        far = oracle.distances(mine, theirs, metric)[found_pairs.place, found_pairs.id]
+        far = oracle.distances(mine, theirs, metric)[found_pairs.position, found_pairs.id]
         assert np.allclose(found_pairs.distance, far, rtol=1e-7, atol=1e-6)
-        order = list(zip(found_pairs.place, found_pairs.distance, found_pairs.id, strict=True))
+        order = list(zip(found_pairs.position, found_pairs.distance, found_pairs.id, strict=True))
         assert order == sorted(order)
 
 

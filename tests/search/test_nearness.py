@@ -282,7 +282,7 @@ def test_numbers_as_by_hand(
                     expected.append((-score, segment.points.size(s), place, (hits, pairs)))
         best = [(place, counts) for _, _, place, counts in sorted(expected)[:k]]
         assert best == [
-            ((r.found.number, r.found.columns), (r.matched, r.pairs))
+            ((r.found.segment_index, r.found.segment_columns), (r.matched, r.pairs))
             for r in answer
             if isinstance(r, NearResult) and r.found
         ]

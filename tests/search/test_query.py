@@ -45,7 +45,7 @@ def test_a_query_is_its_column(cells: list[str | None]) -> None:
     )
     assert query.rows == len(cells)
     first = {value: cells[i] for i, value in reversed(list(enumerate(values)))}
-    assert query.shown.to_pylist() == [first[token] for token in query.tokens.to_pylist()]
+    assert query.spellings.to_pylist() == [first[token] for token in query.tokens.to_pylist()]
 
 
 @given(st.lists(CELLS, min_size=1, max_size=40))
@@ -65,7 +65,7 @@ def test_a_column_of_the_lake_is_the_same_query(
         order = np.array([tokens.index(t) for t in ours.tokens.to_pylist()], dtype=np.int64)
         assert len(tokens) == len(ours)
         assert theirs.counts[order].tolist() == ours.counts.tolist()
-        assert theirs.shown.take(order).to_pylist() == ours.shown.to_pylist()
+        assert theirs.spellings.take(order).to_pylist() == ours.spellings.to_pylist()
         assert (theirs.rows, theirs.type, theirs.home) == (ours.rows, ours.type, (0, 0))
         segment = lake.snapshot.segments[0]
         codes = locate_codes(theirs, 0, segment)
@@ -120,4 +120,4 @@ def test_a_small_query_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.Mon
     )
     for _ in range(2):
         locate_codes(large, 0, first.snapshot.segments[0])
-    assert asked == 6 and not large.known
+    assert asked == 6 and not large.code_cache

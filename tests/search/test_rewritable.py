@@ -52,7 +52,7 @@ def found_by(
     **options: Any,
 ) -> list[LikelyColumn]:
     segments = lake.snapshot.segments
-    left_out = excluded or [SegmentTables(segment).dead for segment in segments]
+    left_out = excluded or [SegmentTables(segment).deleted_columns for segment in segments]
     table, _ = resolve_table({k: pa.array(v, pa.string()) for k, v in mine.items()}, lake.snapshot)
     places = range(len(mine))
     return find_rewritable_columns(
@@ -66,7 +66,7 @@ def found_by(
 
 def names_of(lake: Lake, found: list[LikelyColumn]) -> list[tuple[int, str]]:
     columns = [segment.catalog.columns["name"].to_pylist() for segment in lake.snapshot.segments]
-    return [(one.place, columns[one.number][one.column]) for one in found]
+    return [(one.column_index, columns[one.segment_index][one.column]) for one in found]
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +87,8 @@ def test_names_find_mails_and_padded_numbers_find_numbers(lake: Lake) -> None:
     assert best == {0: "mail", 1: "number", 2: "day"}
     worth = [one.per_value for one in found]
     assert worth == sorted(worth, reverse=True)
-    first = next(one for one in found if one.place == 0)
-    assert (first.asked, first.met) == (3, 3) and first.nats > 0
+    first = next(one for one in found if one.column_index == 0)
+    assert (first.sampled, first.matched) == (3, 3) and first.nats > 0
 
 
 def test_columns_are_left_out(lake: Lake) -> None:
@@ -96,8 +96,8 @@ def test_columns_are_left_out(lake: Lake) -> None:
     (mail,) = found_by(lake, mine)
     assert names_of(lake, [mail]) == [(0, "mail")]
     assert found_by(lake, mine, excluded=[[mail.column], []]) == []
-    assert found_by(lake, mine, known={(0, mail.number, mail.column)}) == []
-    assert found_by(lake, mine, known={(1, mail.number, mail.column)}) == [mail]
+    assert found_by(lake, mine, known={(0, mail.segment_index, mail.column)}) == []
+    assert found_by(lake, mine, known={(1, mail.segment_index, mail.column)}) == [mail]
     assert found_by(lake, mine, most=0) == []
 
 
@@ -113,7 +113,7 @@ def test_columns_that_hold_my_values_as_they_are_need_no_rewriting(lake: Lake) -
     assert found_by(lake, {"mail": mails}) == []
     half = [*mails[:2], "liskov", "Dijkstra, Edsger", "Grace Hopper"]
     (found,) = found_by(lake, {"mail": half})
-    assert (found.asked, found.met) == (5, 5), "but where more would meet, they are found"
+    assert (found.sampled, found.matched) == (5, 5), "but where more would meet, they are found"
 
 
 def test_an_index_without_pieces_says_so(tmp_path: Path, lake: Lake) -> None:
@@ -141,7 +141,7 @@ _quick = settings(max_examples=40, deadline=None, suppress_health_check=list(Hea
 def worths(lake: Lake, mine: Sequence[str]) -> dict[tuple[int, int], oracle.Worth]:
     columns = {}
     for number, segment in enumerate(lake.snapshot.segments):
-        dead = set(SegmentTables(segment).dead.tolist())
+        dead = set(SegmentTables(segment).deleted_columns.tolist())
         for column in columns_with_rare_tokens(segment).tolist():
             if column not in dead:
                 columns[number, column] = set_of(segment, column)
@@ -164,10 +164,10 @@ def test_what_is_found_is_what_brute_force_finds(
         found = found_by(lake, {"c": text}, most=1000)
         table, _ = resolve_table({"c": pa.array(text, pa.string())}, lake.snapshot)
         expected = worths(lake, table.query(0).tokens.to_pylist())
-        told = {(one.number, one.column): one for one in found}
+        told = {(one.segment_index, one.column): one for one in found}
         assert set(told) == {key for key, worth in expected.items() if worth.nats > 0}
         for key, one in told.items():
-            assert (one.asked, one.met) == (expected[key].asked, expected[key].met)
+            assert (one.sampled, one.matched) == (expected[key].asked, expected[key].met)
             assert one.nats == pytest.approx(expected[key].nats)
 
 
@@ -178,8 +178,8 @@ def test_a_large_column_is_found_by_what_it_shows(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, [tables], components=_PARTS)
     found = found_by(lake, {"c": [f"{code[:2]}-{code[2:]}/2024" for code in codes[:3000]]})
     assert names_of(lake, found)[:1] == [(0, "code")]
-    assert 20 < found[0].asked < 3000, "only some could be shown"
-    assert found[0].met > found[0].asked / 4
+    assert 20 < found[0].sampled < 3000, "only some could be shown"
+    assert found[0].matched > found[0].sampled / 4
 
 
 def test_of_a_large_column_of_mine_some_values_are_asked(
@@ -187,7 +187,7 @@ def test_of_a_large_column_of_mine_some_values_are_asked(
 ) -> None:
     monkeypatch.setattr("lakejoin.engines.rewritten.engine._VALUES", 3)
     (found,) = found_by(lake, {"who": NAMES})
-    assert (found.asked, found.met) == (3, 3)
+    assert (found.sampled, found.matched) == (3, 3)
 
 
 # -- rows to learn from ----------------------------------------------------------------------------

@@ -179,12 +179,12 @@ def test_pairs_of_a_column(data: Any) -> None:
         far = all_distances(lake.queries, lake.vectors[s][ids])
         for known in (hits, None):
             found = search.pairs(lake.queries, nearness, s, c, known)
-            places = list(zip(found.place.tolist(), found.id.tolist(), strict=True))
+            places = list(zip(found.position.tolist(), found.id.tolist(), strict=True))
             assert set(places) == {(int(q), int(ids[v])) for q, v in np.argwhere(within)}
             assert len(set(places)) == len(places)
-            at = far[found.place, np.searchsorted(ids, found.id)]
+            at = far[found.position, np.searchsorted(ids, found.id)]
             assert np.allclose(found.distance, at, rtol=1e-12, atol=0)
-            order = np.lexsort((found.id, found.distance, found.place))
+            order = np.lexsort((found.id, found.distance, found.position))
             assert (order == np.arange(len(found))).all()
 
 
@@ -205,7 +205,7 @@ def test_many_vectors_of_many_dimensions() -> None:
     vectors = unit(vectors_of("clustered", 9_000, 150, rng))
     columns = tuple(np.sort(rng.choice(9_000, 40, replace=False)) for _ in range(300))
     lake = Lake((vectors,), (columns,), unit(vectors[:60] + 0.02), False)
-    assert CompactVectors.made(MatrixSource(vectors)).axes.shape == (61, 150)
+    assert CompactVectors.build(MatrixSource(vectors)).axes.shape == (61, 150)
     spaces = lake.spaces()
     for radius in (0.05, 0.3, 0.8):
         wanted = expected(lake, Nearness(radius, k=20))

@@ -42,7 +42,7 @@ def space_of(vectors: Array, columns: tuple[Array, ...], zeros: bool = False) ->
     order = np.argsort(ids, kind="stable")
     start = np.searchsorted(ids[order], np.arange(len(vectors) + 1))
     lists = MatrixLists(start.astype(np.int64), of[order], len(columns))
-    return VectorSpace(CompactVectors.made(source, zeros=zeros), source, lists)
+    return VectorSpace(CompactVectors.build(source, zeros=zeros), source, lists)
 
 
 def vectors_of(kind: str, count: int, dimension: int, rng: np.random.Generator) -> Array:

@@ -81,13 +81,13 @@ def test_a_wrong_value_is_not_the_right_one(values: list[str], sample: int) -> N
     found = wrong_values(texts, sample)
     assert sum(one.share for one in found) == pytest.approx(1.0 if values else 0.0)
     for one in found:
-        assert len({len(way) for way in one.ways}) == 1, "as many in every way"
-        for way in one.ways:
+        assert len({len(way) for way in one.variants}) == 1, "as many in every way"
+        for way in one.variants:
             assert all(text is None or isinstance(text, str) for text in way)
     if len(values) <= sample and len(whole) == len(values):
-        for way in found[0].ways if values else ():
+        for way in found[0].variants if values else ():
             assert all(str(int(right)) != text for right, text in zip(values, way, strict=True))
     if len(values) <= sample and not whole:
-        for way in found[0].ways[:3] if values else ():
+        for way in found[0].variants[:3] if values else ():
             rights = [right for right in values for _ in range(3)]
             assert all(right != text for right, text in zip(rights, way, strict=True))

@@ -42,7 +42,7 @@ def check(index: Path) -> int:
     snapshot = lakejoin.open(index).snapshot
     stored = snapshot.graph()
     assert isinstance(stored, StoredGraph)
-    assert stored.is_of(snapshot.manifest)
+    assert stored.matches(snapshot.manifest)
     found = stored_pairs(stored, snapshot)
     how = stored.options
     assert found == all_pairs(snapshot.segments, how.containment, how.least, how.most)

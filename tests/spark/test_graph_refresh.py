@@ -246,5 +246,5 @@ def test_progress_tells_how_far_it_is(tmp_path: Path, index: Index) -> None:
     seen: list[Progress] = []
     made(tmp_path / "index", GraphOptions(0.5, 1), seen.append)
     counting = [one for one in seen if one.stage == "counting pairs"]
-    assert counting[-1].files == counting[-1].total == 1
+    assert counting[-1].done == counting[-1].total == 1
     assert counting[-1].unit == "pairs of segments"

@@ -69,7 +69,7 @@ def right_vectors(segment: Segment, encoder: Any) -> bool:
 def test_a_function_makes_vectors_that_are_kept(lake: Path, build: Build, tmp_path: Path) -> None:
     build(lake, parts="meaning", encoder=vowels)
     for segment in segments(tmp_path):
-        assert (segment.meaning.given, segment.meaning.dimension) == (None, 6)
+        assert (segment.meaning.encoder_name, segment.meaning.dimension) == (None, 6)
         assert segment.meaning.vectors is not None
         assert right_vectors(segment, vowels)
     info = lakejoin.open(tmp_path / "index").info()

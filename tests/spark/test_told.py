@@ -34,14 +34,14 @@ def test_spark_is_asked_how_far_a_job_is(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def listener(progress: Progress) -> None:
         seen.append(progress)
-        if progress.files:
+        if progress.done:
             told.set()
 
     spark = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=Tracker))
     with task_runner.report_job_progress(spark, Progress("searching", total=9), listener):  # type: ignore[arg-type]
         assert told.wait(60)
-    assert seen[0].files == 0
-    assert seen[-1].files == 5
+    assert seen[0].done == 0
+    assert seen[-1].done == 5
 
 
 def test_a_job_ended_by_ctrl_c_is_no_failure() -> None:

@@ -98,10 +98,10 @@ def test_only_the_blocks_that_are_read_are_checked(tmp_path: Path) -> None:
     whole[5 * BLOCK + 7] ^= 1
     path.write_bytes(bytes(whole))
     array = ArrayFile(Location.of(path), record).array("a")
-    assert not array.part(0, 4 * BLOCK).any()
+    assert not array.slice(0, 4 * BLOCK).any()
     assert not array.take(np.array([3, 7 * BLOCK])).any()
     for read in (
-        lambda: array.part(5 * BLOCK, 5 * BLOCK + 1),
+        lambda: array.slice(5 * BLOCK, 5 * BLOCK + 1),
         lambda: array.take(np.array([1, 5 * BLOCK + 9])),
         lambda: array.touch(np.array([0, 4 * BLOCK]), np.array([1, 6 * BLOCK])),
         array.all,

@@ -32,7 +32,7 @@ def test_bounds_hold(kind: str, count: int, dimension: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     vectors = vectors_of(kind, count, dimension, rng)
     queries = vectors_of(kind, 5, dimension, rng)
-    compact = CompactVectors.made(MatrixSource(vectors), zeros=True)
+    compact = CompactVectors.build(MatrixSource(vectors), zeros=True)
     assert sorted(compact.order.tolist()) == list(range(count))
     mine, rests = compact.coordinates(queries)
     far = all_distances(queries, vectors[compact.order])
@@ -67,8 +67,8 @@ def written(tmp_path: Path, vectors: np.ndarray[Any, Any]) -> tuple[Location, An
 @pytest.mark.parametrize("dimension", [2, 100])
 def test_a_file_gives_the_same(tmp_path: Path, count: int, dimension: int) -> None:
     vectors = vectors_of("random", count, dimension, np.random.default_rng(1))
-    made = CompactVectors.made(MatrixSource(vectors))
-    opened = CompactVectors.opened(ArrayFile(*written(tmp_path, vectors)), "a_")
+    made = CompactVectors.build(MatrixSource(vectors))
+    opened = CompactVectors.open(ArrayFile(*written(tmp_path, vectors)), "a_")
     for name in ("axes", "scale", "blocks", "rest", "order", "low", "high", "span"):
         assert np.array_equal(getattr(made, name), getattr(opened, name)), name
     assert (opened.count, opened.dimension, opened.zeros) == (count, dimension, False)
@@ -85,7 +85,7 @@ def test_it_is_small(tmp_path: Path, count: int) -> None:
 @pytest.mark.parametrize("dimension", [1, 16, 64, 65, 300])
 def test_axes_make_no_vector_longer(dimension: int) -> None:
     vectors = vectors_of("clustered", 2_000, dimension, np.random.default_rng(5))
-    axes = CompactVectors.made(MatrixSource(vectors)).axes
+    axes = CompactVectors.build(MatrixSource(vectors)).axes
     assert axes.dtype == np.float32
     lengths = np.linalg.svd(axes.astype(np.float64), compute_uv=False)
     assert lengths.max() <= 1.0
@@ -96,14 +96,14 @@ def test_axes_in_double_precision_can_be_read(tmp_path: Path) -> None:
     """Those of indexes that were made before."""
     vectors = unit(vectors_of("random", 500, 100, np.random.default_rng(6)))
     place = Location.of(str(tmp_path)) / "x.lj"
-    made = CompactVectors.made(MatrixSource(vectors))
+    made = CompactVectors.build(MatrixSource(vectors))
     with ArrayFileWriter(place) as out:
         out.meta["compact"] = [made.count, made.dimension, False]
         for name in ("mean", "axes", "scale", "blocks", "rest", "order", "low", "high", "span"):
             wide = name in ("mean", "axes")
             array = getattr(made, name)
             out.add(name, array.astype(np.float64) if wide else array)
-    opened = CompactVectors.opened(ArrayFile(place, out.record))
+    opened = CompactVectors.open(ArrayFile(place, out.record))
     for mine, theirs in zip(opened.coordinates(vectors), made.coordinates(vectors), strict=True):
         assert np.array_equal(mine, theirs)
 
@@ -115,7 +115,7 @@ def test_damage_is_found_when_it_is_read(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 255
     path.write_bytes(data)
-    compact = CompactVectors.opened(ArrayFile(place, record), "a_")
+    compact = CompactVectors.open(ArrayFile(place, record), "a_")
     with pytest.raises(DamagedIndex, match="checksum"):
         list(CandidateFinder(compact).find(vectors[:3], 2.0, "flat"))
 

@@ -73,7 +73,7 @@ def holds(segment: Segment, tables: Sequence[PlainTable]) -> None:
     assert (np.diff(codes.astype(np.int64)) > 0).all(), "codes ascend"
     texts = segment.dictionary.texts.take(codes)
     assert set(texts.to_pylist()) == texts_by_hand(segment, tables)
-    assert (kept.identity, kept.given) == (IDENTITY, "characters")
+    assert (kept.identity, kept.encoder_name) == (IDENTITY, "characters")
     assert kept.compact.count == len(kept) == len(texts)
     assert sorted(kept.compact.order.tolist()) == list(range(len(kept)))
     source = kept.source(segment.dictionary.texts, characters())
@@ -165,13 +165,13 @@ def test_a_slow_encoder_sees_every_text_once(
     names = [f"name {'x' * (1 + i % 30)} {i}" for i in range(100)]
     plain = segment_of(tmp_path, [PlainTable("a.csv", {"name": names})])
     component = MeaningComponent(lambda: encoder, encoder.identity, keep=True)
-    record = add_components(Segment(plain.place, plain.record), [component])
+    record = add_components(Segment(plain.location, plain.record), [component])
     assert sorted(seen) == sorted(names)
-    kept = Segment(plain.place, record).meaning
+    kept = Segment(plain.location, record).meaning
     source = kept.source(plain.dictionary.texts, None)
     texts = plain.dictionary.texts.take(kept.codes.all())
     assert np.array_equal(source.take(np.arange(100)), encoder.encode(texts))
-    assert kept.given is None
+    assert kept.encoder_name is None
 
 
 def test_the_encoder_must_be_the_one_that_was_meant(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_the_encoder_must_be_the_one_that_was_meant(tmp_path: Path) -> None:
 def test_a_segment_without_vectors_says_how_to_get_them(tmp_path: Path) -> None:
     segment = segment_of(tmp_path, SMALL)
     components = {n: c for n, c in segment.record.components.items() if n != "meaning"}
-    older = Segment(segment.place, replace(segment.record, components=components))
+    older = Segment(segment.location, replace(segment.record, components=components))
     assert not [p for p in older.check() if "vectors" in p]
     with pytest.raises(DamagedIndex, match=r"has no meaning; .*: lakejoin index --with meaning"):
         _ = older.meaning
@@ -198,10 +198,10 @@ def test_damage_is_found(tmp_path: Path, keep: bool) -> None:
     for place in range(0, len(whole), len(whole) // 30):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
         with pytest.raises(DamagedIndex, match=path.name):
-            list(Segment(segment.place, segment.record).check())
+            list(Segment(segment.location, segment.record).check())
     path.write_bytes(whole[:-100])
     with pytest.raises(DamagedIndex, match="bytes and should have"):
-        _ = Segment(segment.place, segment.record).meaning
+        _ = Segment(segment.location, segment.record).meaning
 
 
 class _Wrong:
@@ -226,11 +226,11 @@ def test_vectors_of_other_values_are_noticed(tmp_path: Path) -> None:
     for codes in ([*right[1:], right[0]], [spare, *right[1:]]):
         record = add_components(segment, [_Wrong(codes)])  # type: ignore[list-item]
         with pytest.raises(DamagedIndex, match="vectors match the texts"):
-            list(Segment(segment.place, record).check())
+            list(Segment(segment.location, record).check())
     for wrong in (_Wrong(right[1:]), _Wrong(right, identity=""), _Wrong(right, dimension=0)):
         record = add_components(segment, [wrong])  # type: ignore[list-item]
         with pytest.raises(DamagedIndex, match="inconsistent"):
-            list(Segment(segment.place, record).check())
+            list(Segment(segment.location, record).check())
 
 
 def test_kept_vectors_stand_for_the_encoder(tmp_path: Path) -> None:

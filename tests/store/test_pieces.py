@@ -58,7 +58,7 @@ def segment_of(folder: Path | str, tables: list[PlainTable], every: bool = False
 def kept_by_column(segment: Segment, wanted: set[int]) -> dict[int, set[int]]:
     """The pieces of each column, of those that are asked for."""
     asked = np.array(sorted(wanted), dtype=np.uint64)
-    span, columns = segment.pieces.find(asked)
+    span, columns = segment.rare_tokens.find(asked)
     found: dict[int, set[int]] = defaultdict(set)
     for piece, (begin, end) in zip(asked.tolist(), span.tolist(), strict=True):
         holders = columns[begin:end].tolist()
@@ -74,13 +74,13 @@ def agrees(segment: Segment) -> None:
     rare = {c: set(oracle.rare_pieces(set_of(segment, c))) for c in columns}
     wanted = {oracle.number_of(piece) for some in rare.values() for piece in some}
     kept = kept_by_column(segment, wanted | {1, 2, 3})
-    limit = segment.pieces.limit.tolist()
+    limit = segment.rare_tokens.limit.tolist()
     for column, some in rare.items():
         expected = {oracle.number_of(p) for p in some if oracle.rank_of(p) <= limit[column]}
         assert kept.get(column, set()) == expected
-    assert sum(map(len, kept.values())) == len(segment.pieces), "and nothing else is kept"
+    assert sum(map(len, kept.values())) == len(segment.rare_tokens), "and nothing else is kept"
     assert [c for c, rank in enumerate(limit) if rank] == columns
-    assert rare_tokens_agree(segment, segment.pieces)
+    assert rare_tokens_agree(segment, segment.rare_tokens)
 
 
 def test_pieces_of_a_small_lake(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_pieces_of_a_small_lake(tmp_path: Path) -> None:
     assert columns_with_rare_tokens(segment).tolist() == [0, 1, 3, 5], (
         "measures, truth values, nothing: none"
     )
-    assert (segment.pieces.limit[[0, 1, 3]] == WHOLE_RANGE).all(), "nothing was left out"
-    assert segment.pieces.limit[5] < WHOLE_RANGE
+    assert (segment.rare_tokens.limit[[0, 1, 3]] == WHOLE_RANGE).all(), "nothing was left out"
+    assert segment.rare_tokens.limit[5] < WHOLE_RANGE
     assert "pieces match the values" in list(segment.check())
 
 
@@ -120,7 +120,10 @@ def test_pieces_of_random_lakes(columns: list[list[str | None]], most: int) -> N
         patch.setattr("lakejoin.store.rare_tokens.FEW", min(most, 64))
         segment = segment_of(folder, tables)
         agrees(segment)
-        kept = [segment.pieces.find(np.zeros(0, np.uint64))[0].shape[0], len(segment.pieces)]
+        kept = [
+            segment.rare_tokens.find(np.zeros(0, np.uint64))[0].shape[0],
+            len(segment.rare_tokens),
+        ]
         assert kept[0] == 0 and kept[1] <= most * len(tables)
 
 
@@ -133,19 +136,19 @@ def test_wrong_pieces_are_noticed(tmp_path: Path) -> None:
             out.add("limit", np.zeros(source.column_count, dtype=np.uint64))
 
     segment = segment_of(tmp_path, [PEOPLE])
-    record = add_components(Segment(segment.place, segment.record), [Wrong()])
+    record = add_components(Segment(segment.location, segment.record), [Wrong()])
     with pytest.raises(DamagedIndex, match="pieces match the values"):
-        list(Segment(segment.place, record).check())
+        list(Segment(segment.location, record).check())
 
 
 def test_damage_is_noticed_before_pieces_are_used(tmp_path: Path) -> None:
     segment = segment_of(tmp_path, [PEOPLE])
-    file = Path((segment.place / segment.record.components["pieces"].file).uri)
+    file = Path((segment.location / segment.record.components["pieces"].file).uri)
     data = bytearray(file.read_bytes())
     data[100] ^= 1
     file.write_bytes(data)
     with pytest.raises(DamagedIndex, match="do not match their checksum"):
-        _ = Segment(segment.place, segment.record).pieces
+        _ = Segment(segment.location, segment.record).rare_tokens
 
 
 Index = Callable[..., Any]
@@ -162,16 +165,16 @@ def test_an_older_index_gets_pieces_without_reading_files(
     opened = lakejoin.open(tmp_path / "index")
     assert not [c for c in opened.snapshot.check() if c.problem], "an index without them is sound"
     with pytest.raises(DamagedIndex, match="has no pieces; update it with: lakejoin index"):
-        _ = opened.snapshot.segments[0].pieces
+        _ = opened.snapshot.segments[0].rare_tokens
     monkeypatch.setattr("lakejoin.pipeline.segment_tasks.tables_of", None)
     assert index(lake).version == 2
     segments = lakejoin.open(tmp_path / "index").snapshot.segments
     for segment in segments:
         agrees(segment)
-    assert sum(len(segment.pieces) for segment in segments) > 0
+    assert sum(len(segment.rare_tokens) for segment in segments) > 0
     older_form = replace(segments[0].record.components["pieces"], version=0)
     record = replace(
         segments[0].record, components={**segments[0].record.components, "pieces": older_form}
     )
     with pytest.raises(DamagedIndex, match="has pieces in an older format"):
-        _ = Segment(segments[0].place, record).pieces
+        _ = Segment(segments[0].location, record).rare_tokens

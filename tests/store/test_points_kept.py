@@ -67,7 +67,7 @@ class _Wrong:
 def test_other_points_are_noticed(segment: Segment, change: str) -> None:
     record = add_components(segment, [_Wrong(change)])  # type: ignore[list-item]
     with pytest.raises(DamagedIndex, match="points match the rows"):
-        list(Segment(segment.place, record).check())
+        list(Segment(segment.location, record).check())
 
 
 def test_damage_is_found(segment: Segment, tmp_path: Path) -> None:
@@ -76,4 +76,4 @@ def test_damage_is_found(segment: Segment, tmp_path: Path) -> None:
     for place in range(0, len(whole), len(whole) // 30):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
         with pytest.raises(DamagedIndex, match=path.name):
-            list(Segment(segment.place, segment.record).check())
+            list(Segment(segment.location, segment.record).check())

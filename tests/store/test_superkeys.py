@@ -209,18 +209,18 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 def test_damage_is_noticed_before_keys_are_used(tmp_path: Path) -> None:
     segment = segment_of(tmp_path, SMALL, SuperKeyOptions())
-    file = Path((segment.place / segment.record.components["superkeys"].file).uri)
+    file = Path((segment.location / segment.record.components["superkeys"].file).uri)
     data = bytearray(file.read_bytes())
     data[100] ^= 1
     file.write_bytes(data)
     with pytest.raises(DamagedIndex, match="do not match their checksum"):
-        Segment(segment.place, segment.record).superkeys.of_table(0)
+        Segment(segment.location, segment.record).superkeys.of_table(0)
 
 
 def test_a_segment_without_super_keys_is_sound(tmp_path: Path) -> None:
     segment = segment_of(tmp_path, SMALL, SuperKeyOptions())
     kept = {n: c for n, c in segment.record.components.items() if n != "superkeys"}
-    older = Segment(segment.place, replace(segment.record, components=kept))
+    older = Segment(segment.location, replace(segment.record, components=kept))
     assert "super keys match the rows" not in list(older.check())
     with pytest.raises(DamagedIndex, match="has no superkeys; update it with: lakejoin index"):
         _ = older.superkeys
@@ -237,11 +237,11 @@ def test_wrong_keys_are_noticed(tmp_path: Path) -> None:
     segment = segment_of(tmp_path, SMALL, SuperKeyOptions())
     other = SuperKeyComponent(SuperKeyOptions("xash"), XashFeatures(rotation=False))
     record = add_components(
-        Segment(segment.place, segment.record),
+        Segment(segment.location, segment.record),
         [_Wrong(other)],  # type: ignore[list-item]
     )
     with pytest.raises(DamagedIndex, match="super keys match the rows"):
-        list(Segment(segment.place, record).check())
+        list(Segment(segment.location, record).check())
 
 
 class _Wrong:
@@ -282,7 +282,7 @@ def every_row_is_covered(folder: Path) -> dict[str, int]:
     snapshot = lakejoin.open(folder).snapshot
     for segment, table in snapshot.tables():
         kept = segment.superkeys
-        hash_of = hash_in(kept, table.number)
+        hash_of = hash_in(kept, table.table_id)
         texts = segment.dictionary.texts.take(np.arange(len(segment.dictionary))).to_pylist()
         columns = [
             [None if c == 0xFFFFFFFF else texts[c] for c in segment.rows.codes(n, table.rows)]
@@ -291,7 +291,7 @@ def every_row_is_covered(folder: Path) -> dict[str, int]:
         ]
         rows = list(zip(*columns, strict=True)) if columns else [()] * table.rows
         expected = oracle.to_words([oracle.super_key(row, hash_of) for row in rows], kept.bits)
-        assert np.array_equal(kept.of_table(table.number), expected)
+        assert np.array_equal(kept.of_table(table.table_id), expected)
         found[table.name] = table.rows
     assert not [c for c in snapshot.check() if c.problem]
     return found

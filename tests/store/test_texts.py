@@ -34,9 +34,9 @@ def test_holding_is_what_a_loop_finds(
     texts = kept(tmp_path_factory.mktemp("texts"), [*values, "end"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_SCANNED", scanned)
-        found = list(texts.holding(wanted.encode(), 60))
+        found = list(texts.find_containing(wanted.encode(), 60))
     assert found == [place for place, value in enumerate(values) if wanted in value]
 
 
 def test_time_that_is_up_is_told(tmp_path: Path) -> None:
-    assert list(kept(tmp_path, ["a", "b"]).holding(b"a", -1)) == [None]
+    assert list(kept(tmp_path, ["a", "b"]).find_containing(b"a", -1)) == [None]

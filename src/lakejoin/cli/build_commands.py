@@ -238,7 +238,7 @@ def show_progress(quiet: bool, answers: bool = False) -> Iterator[Listener]:
                     task,
                     description=progress.stage,
                     total=progress.total or None,
-                    completed=progress.files,
+                    completed=progress.done,
                     details=_details(progress),
                 )
 
@@ -288,7 +288,7 @@ class _StageLines:
 def _details(progress: Progress) -> str:
     if not progress.total:
         return ""
-    parts = [f"{progress.files:,} of {progress.total:,} {progress.unit}"]
+    parts = [f"{progress.done:,} of {progress.total:,} {progress.unit}"]
     if progress.seconds > 0 and progress.cells:
         parts.append(f"{progress.cells / progress.seconds:,.0f} cells/s")
     if progress.skipped:

@@ -327,7 +327,7 @@ def join_command_for(result: Result, answer: Answer, typed: TypedQuery) -> str:
     pairs = zip(answer.query.columns, result.columns, strict=True)
     for position, (query_column, lake_column) in enumerate(pairs):
         if found is not None and "=" in query_column + lake_column:  # indices are unambiguous
-            on += ["--on", f"{found.places[position]}={found.place(position)}"]
+            on += ["--on", f"{found.query_columns[position]}={found.column_index(position)}"]
         else:
             on += ["--on", f"{query_column}={lake_column}"]
     return join_command_line(typed.table, result.table, [*on, "-o", "joined.csv"], typed.index)
@@ -378,19 +378,19 @@ def _print_values(screen: Console, result: Result) -> None:
 
 
 def show_engine_answer(
-    found: Answer | Answers, typed: TypedQuery, limit: int, explain: int | None, as_json: bool
+    answer: Answer | Answers, typed: TypedQuery, limit: int, explain: int | None, as_json: bool
 ) -> None:
     """Print one answer, or the best `limit` results of each of several answers; with `explain`,
     print that result of the only answer in full."""
     if explain is not None:
-        (answer,) = [found] if isinstance(found, Answer) else found
+        (answer,) = [answer] if isinstance(answer, Answer) else answer
         _explain(answer, explain, typed, as_json)
     elif as_json:
-        print_json(found.to_dict())
-    elif isinstance(found, Answer):
-        print_answer(console(), found, typed)
+        print_json(answer.to_dict())
+    elif isinstance(answer, Answer):
+        print_answer(console(), answer, typed)
     else:
-        print_answers(console(), found, typed, limit)
+        print_answers(console(), answer, typed, limit)
 
 
 def _explain(answer: Answer, rank: int, typed: TypedQuery, as_json: bool) -> None:

@@ -159,8 +159,8 @@ def enrich_command(
 def _print(found: Enrichment, report: dict[str, Any]) -> None:
     """Print the new columns, what was left out, and the lift."""
     click.echo(
-        f"tables of the lake that join on {' and '.join(found.asked.on)}: {found.tables:,}; "
-        f"columns that help to predict {found.asked.target}: {len(found.columns):,} of "
+        f"tables of the lake that join on {' and '.join(found.options.on)}: {found.tables:,}; "
+        f"columns that help to predict {found.options.target}: {len(found.columns):,} of "
         f"{report['looked_at']:,}"
     )
     click.echo()

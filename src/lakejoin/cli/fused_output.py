@@ -171,13 +171,13 @@ def _alternatives(result: FusedResult) -> str:
 def _tree_lines(result: FusedResult) -> Iterator[Text]:
     """The evidence for each join candidate, in nats."""
     for candidate in result.ways[:_CANDIDATES_SHOWN]:
-        weighed = candidate.weighed
-        figures = f"score {weighed.score:.2f}, confidence {format_percent(weighed.sure)}"
+        weighed = candidate.join_score
+        figures = f"score {weighed.score:.2f}, confidence {format_percent(weighed.confidence)}"
         yield Text("")
         yield Text(f"{_INDENT}{clip(candidate.pairs, _LONG)}: {figures}")
         branches = [
-            f"{reason.what:<6} {reason.nats:>5.1f} nats {format_bar(reason.nats / _FULL_BAR)} "
-            f"{reason.words}"
+            f"{reason.kind:<6} {reason.nats:>5.1f} nats {format_bar(reason.nats / _FULL_BAR)} "
+            f"{reason.text}"
             for reason in weighed.reasons
         ]
         branches += [f"coincidental: {weighed.accidental}"] if weighed.accidental else []

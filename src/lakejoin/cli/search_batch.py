@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 
     from lakejoin.lake import Lake
     from lakejoin.model import Skipped, SourceFile
-    from lakejoin.ranking.answer import FusedAnswer
-    from lakejoin.search.answer import Answer, Answers
-
-    Found = Answer | Answers | FusedAnswer | WorkerAnswer
     from lakejoin.pipeline.search_tasks import QueryOutcome
+    from lakejoin.ranking.answer import FusedAnswer
     from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.spark.task_runner import Listener
+
+    BatchAnswer: TypeAlias = "Answer | Answers | FusedAnswer | WorkerAnswer"
 
 
 _DOCUMENTS = {
@@ -105,13 +104,13 @@ def _show_nothing(done: int) -> None:
     """Spark shows its own progress."""
 
 
-def _answers(answer: Found) -> Sequence[Answer | FusedAnswer | WorkerAnswer]:
+def _answers(answer: BatchAnswer) -> Sequence[Answer | FusedAnswer | WorkerAnswer]:
     from lakejoin.search.answer import Answers
 
     return answer if isinstance(answer, Answers) else [answer]
 
 
-def _print(screen: Console, answer: Found, typed: TypedQuery, limit: int) -> None:
+def _print(screen: Console, answer: BatchAnswer, typed: TypedQuery, limit: int) -> None:
     from lakejoin.search.answer import Answer, Answers
 
     if isinstance(answer, Answer | Answers):

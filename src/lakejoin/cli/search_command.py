@@ -277,7 +277,9 @@ def search_command(
         return
     from lakejoin.cli.fused_output import search_live, show_fused
 
-    NearArguments(tau, encoder, measure, within, metric).near(by)  # refuses options of the engines
+    NearArguments(tau, encoder, measure, within, metric).to_options(
+        by
+    )  # refuses options of the engines
     answer = search_live(lake, typed, on or None, options["k"], quiet=as_json)
     show_fused(answer, typed, explain, as_json)
 

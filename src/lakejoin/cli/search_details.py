@@ -35,7 +35,7 @@ def near_cells(result: Result, reach: Reach) -> tuple[Text, Text]:
     from lakejoin.search.result import NearResult
 
     assert isinstance(result, NearResult)
-    return Text(f"{result.pairs:,}"), Text(reach.shown(result.distance))
+    return Text(f"{result.pairs:,}"), Text(reach.format_distance(result.distance))
 
 
 def near_query_text(answer: Answer, tables: int) -> str:
@@ -45,7 +45,7 @@ def near_query_text(answer: Answer, tables: int) -> str:
     best = f"the {counted(answer.k, 'column')}" if answer.k else "the columns"
     condition = _pairs_condition(answer) if pairs else _partners_condition(answer)
     has = "has" if answer.k == 1 else "have"
-    return f"{best} of {counted(tables, 'table')} that {has} {condition} {answer.reach.said}"
+    return f"{best} of {counted(tables, 'table')} that {has} {condition} {answer.reach.text}"
 
 
 def _partners_condition(answer: Answer) -> str:
@@ -130,7 +130,7 @@ def print_near_values(screen: Console, result: Result, reach: Reach) -> None:
     few = others <= 2 * _NEAR_SHOWN
     _print_pairs(result.matches(others if few else _NEAR_SHOWN, differing=True), reach)
     if not few:
-        screen.print(Text(f"… and the farthest pairs {reach.said}", "bold"))
+        screen.print(Text(f"… and the farthest pairs {reach.text}", "bold"))
         farthest = result.farthest(_NEAR_SHOWN, differing=True)
         _print_pairs(farthest.take([*range(len(farthest))][::-1]), reach)
         print_more(screen, others - 2 * _NEAR_SHOWN)
@@ -163,7 +163,7 @@ def print_near_sql(screen: Console, result: Result, by: str) -> None:
 
 
 def _print_pairs(pairs: pa.Table, reach: Reach) -> None:
-    shown = [reach.shown(distance) for distance in pairs["distance"].to_pylist()]
+    shown = [reach.format_distance(distance) for distance in pairs["distance"].to_pylist()]
     column = pairs.column_names.index("distance")
     print_value_table(pairs.set_column(column, "distance", [shown]))
 

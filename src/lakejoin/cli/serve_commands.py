@@ -139,7 +139,7 @@ def serve_command(
     from lakejoin.server.settings import Limits, Settings, default_folder
 
     lake = api.open(index)
-    location = lake.snapshot.place.uri
+    location = lake.snapshot.location.uri
     folder = Path(store) if store else default_folder(location)
     _check_folder(folder)
     if token is not None and not re.fullmatch(r"[A-Za-z0-9._~+/=-]+", token):
@@ -276,7 +276,7 @@ def mcp_command(index: str | None, as_json: bool) -> None:
     JSON keys: mcpServers{lakejoin{command, args}}
     """
     if as_json:
-        print_json(_configuration(api.open(index).snapshot.place.uri))
+        print_json(_configuration(api.open(index).snapshot.location.uri))
         return
     from lakejoin.mcp.tool_server import serve_agents
 

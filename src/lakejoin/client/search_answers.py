@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 Json = dict[str, Any]
-Item = TypeVar("Item", bound="Told")
+Item = TypeVar("Item", bound="ServerObject")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -46,7 +46,7 @@ def write_pyspark(plan: JoinPlan) -> str:
     """The function that does what the plan says."""
     source, target = frame_names(plan)
     lines = [*comment_lines(plan.comments), _PYSPARK_HEAD]
-    sides = [side for part in plan.parts for side in (part.key, *part.ways)]
+    sides = [side for part in plan.parts for side in (part.key, *part.sources)]
     lines += [PYSPARK_CANONICAL] if any(side.nulls is not None for side in sides) else []
     lines += [PYSPARK_LOOKUP] if any(side.listed or side.respelt for side in sides) else []
     keys = {side: _key_names(plan, side) for side in ("left", "right")}
@@ -75,19 +75,22 @@ def write_pyspark(plan: JoinPlan) -> str:
 
 
 def _key_names(plan: JoinPlan, side: str) -> list[str]:
-    return [plan.free(f"lakejoin_{side}_{n}") for n in range(1, len(plan.parts) + 1)]
+    return [plan.unused_name(f"lakejoin_{side}_{n}") for n in range(1, len(plan.parts) + 1)]
 
 
 def _pyspark_source(
     plan: JoinPlan, part: PlanPart, mine: str, key: str, source: str, target: str
 ) -> list[str]:
     """The key of every source row: the first rule whose key exists."""
-    if len(part.ways) == 1:
-        return pyspark_key_lines(source, mine, pyspark_side(part.ways[0], part), part.ways[0])
+    if len(part.sources) == 1:
+        return pyspark_key_lines(source, mine, pyspark_side(part.sources[0], part), part.sources[0])
     lines = [f"    keys = {target}.select({key!r}).distinct()"]
     found = []
-    for number, way in enumerate(part.ways, start=1):
-        text, held = plan.free(f"lakejoin_way_{number}"), plan.free(f"lakejoin_found_{number}")
+    for number, way in enumerate(part.sources, start=1):
+        text, held = (
+            plan.unused_name(f"lakejoin_way_{number}"),
+            plan.unused_name(f"lakejoin_found_{number}"),
+        )
         lines += pyspark_key_lines(source, text, pyspark_side(way, part), way)
         lines.append(
             f"    {source} = {source}.join(keys.toDF({held!r}), "
@@ -194,7 +197,7 @@ def _frame(plan: JoinPlan, side: str) -> str:
 def _pandas_rules(part: PlanPart, index: int, source: str) -> list[str]:
     """The key of every source row: the first rule whose key exists."""
     lines = []
-    for number, way in enumerate(part.ways, start=1):
+    for number, way in enumerate(part.sources, start=1):
         name = f"way_{index}_{number}"
         lines += [
             *pandas_integer_lines(way, source),
@@ -206,7 +209,7 @@ def _pandas_rules(part: PlanPart, index: int, source: str) -> list[str]:
             lines.append(f"    {name} = {looked_up}")
         elif way.respelt:
             lines += pandas_mapping_lines(name, way)
-        if len(part.ways) > 1:
+        if len(part.sources) > 1:
             lines.append(f"    {name} = {name}.where({name}.isin(key_{index}))")
         first = number == 1
         lines.append(
@@ -263,7 +266,7 @@ _POLARS_NUMBERS = {
 def write_polars(plan: JoinPlan) -> str:
     """The function that does what the plan says."""
     source, target = frame_names(plan)
-    keys = [plan.free(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
+    keys = [plan.unused_name(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
     lines = [*comment_lines(plan.comments), _POLARS_HEAD]
     for part, key in zip(plan.parts, keys, strict=True):
         lines.append(f"    key = {_polars_where(part, keys[0], polars_side(part.key, part))}")
@@ -285,7 +288,7 @@ def write_polars(plan: JoinPlan) -> str:
 
 def _polars_source(part: PlanPart, key: str, first: str, source: str, target: str) -> list[str]:
     """The key of every source row: the first rule whose key exists."""
-    ways = [_polars_where(part, first, polars_side(way, part)) for way in part.ways]
+    ways = [_polars_where(part, first, polars_side(way, part)) for way in part.sources]
     if len(ways) == 1:
         return [f"    {source} = {source}.with_columns(({ways[0]}).alias({key!r}))"]
     lines = [f"    keys = {target}[{key!r}].drop_nulls().unique().to_list()", "    ways = ["]

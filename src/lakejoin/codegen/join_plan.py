@@ -64,7 +64,7 @@ class PlanPart:
     """
 
     key: ComparedSide
-    ways: tuple[ComparedSide, ...]
+    sources: tuple[ComparedSide, ...]
     normal: TextForm
     typed: bool = False
     number: NumberType | None = None
@@ -73,9 +73,9 @@ class PlanPart:
     @property
     def is_simple(self) -> bool:
         """Whether a plain equality suffices."""
-        sides = [self.key, *self.ways]
+        sides = [self.key, *self.sources]
         return (
-            len(self.ways) == 1
+            len(self.sources) == 1
             and not self.only
             and not any(side.listed or side.respelt for side in sides)
         )
@@ -93,7 +93,7 @@ class JoinPlan:
     names: tuple[str, ...]  # of the result
     comments: tuple[str, ...]
 
-    def free(self, name: str) -> str:
+    def unused_name(self, name: str) -> str:
         """The name, or a similar one that no column has, ignoring case."""
         taken = {column.lower() for column in (*self.left, *self.right, *self.names)}
         while name.lower() in taken:

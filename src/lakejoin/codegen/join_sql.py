@@ -37,7 +37,7 @@ def write_sql(
     sides = [
         _Side(
             identifier(name),
-            DuckDBDialect() if dialect == "duckdb" else StandardDialect(plan.free, rows),
+            DuckDBDialect() if dialect == "duckdb" else StandardDialect(plan.unused_name, rows),
         )
         for name, rows in (left, right)
     ]
@@ -79,7 +79,7 @@ def _simple(plan: JoinPlan, left: _Side, right: _Side) -> str:
     """A query with one equality per part."""
     equal = []
     for part in plan.parts:
-        left_side, right_side = part.ways[0], part.key
+        left_side, right_side = part.sources[0], part.key
         if plan.source_side == "right":
             left_side, right_side = right_side, left_side
         cells = left.dialect.cell(left_side, part, "l"), right.dialect.cell(right_side, part, "r")
@@ -91,7 +91,7 @@ def _with_lists(plan: JoinPlan, left: _Side, right: _Side) -> str:
     """A query that computes the key of every row first, then joins on it."""
     source, target = (left, right) if plan.source_side == "left" else (right, left)
     named = []
-    keys = [plan.free(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
+    keys = [plan.unused_name(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
     named += _key_tables(plan, keys, target)
     named += _source_tables(plan, keys, source)
     left_table, right_table = "lakejoin_source AS l", "lakejoin_target AS r"
@@ -107,7 +107,7 @@ def _key_tables(plan: JoinPlan, keys: list[str], side: _Side) -> list[str]:
     made: list[str] = []
     joins, texts = [], []
     for index, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
-        text, list_name = plan.free(f"lakejoin_text_{index}"), f"lakejoin_spelt_{index}"
+        text, list_name = plan.unused_name(f"lakejoin_text_{index}"), f"lakejoin_spelt_{index}"
         texts.append(f"{side.dialect.cell(part.key, part, 't')} AS {text}")
         found = _where(part, _looked_up(part.key, "t." + text, list_name), made)
         made.append(f"{found} AS {key}")
@@ -125,13 +125,13 @@ def _source_tables(plan: JoinPlan, keys: list[str], side: _Side) -> list[str]:
     made: list[str] = []
     joins, texts = [], []
     for index, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
-        held, several = f"lakejoin_keys_{index}", len(part.ways) > 1
+        held, several = f"lakejoin_keys_{index}", len(part.sources) > 1
         if several:
             named.append(f"{held} AS (SELECT DISTINCT {key} AS meant FROM lakejoin_target)")
         found = []
-        for number, way in enumerate(part.ways, start=1):
+        for number, way in enumerate(part.sources, start=1):
             name = f"{index}_{number}"
-            text, list_name = plan.free(f"lakejoin_way_{name}"), f"lakejoin_list_{name}"
+            text, list_name = plan.unused_name(f"lakejoin_way_{name}"), f"lakejoin_list_{name}"
             texts.append(f"{side.dialect.cell(way, part, 's')} AS {text}")
             if way.respelt or way.listed:
                 named.append(_values(list_name, way.respelt, part, side.dialect))

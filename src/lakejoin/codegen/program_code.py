@@ -80,7 +80,7 @@ def polars_expression(program: Program, cast: Collection[str] = ()) -> str:
             text += f".str.slice({o.start}{length})"
         text += f".str.head({-o.drop})" if o.drop else ""
         for pattern, by in REPLACEMENTS.get(o.form, ()):
-            text += f".str.replace_all({pattern!r}, {replacing(by, '${{{}}}')!r})"
+            text += f".str.replace_all({pattern!r}, {replacement_text(by, '${{{}}}')!r})"
         if o.form in LOOKUPS:
             text += ".str.slice(0, 3).str.to_lowercase()" if by_first_letters(o.form) else ""
             text += f".replace_strict({LOOKUPS[o.form]!r}, default=None, return_dtype=pl.String)"

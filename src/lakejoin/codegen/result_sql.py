@@ -41,10 +41,10 @@ def write_join_sql(found: ResultLocation) -> str:
     both sides, otherwise trimmed and in lower case; a comment says how many shared values that
     joins, if not all. Each column of a composite key is treated separately.
     """
-    found.mine.read(found.places)
+    found.query_table.read(found.query_columns)
     mine, theirs = make_query_side(found), make_lake_side(found)
     rules, parts = found.manifest.options.rules, _parts(found)
-    found.mine.forget()
+    found.query_table.release()
     normal = [False] * len(parts)
     joined = count_equality_join(parts, normal)
     if rules.fold and not joined.exact:
@@ -60,12 +60,12 @@ def write_join_sql(found: ResultLocation) -> str:
         for column, part in zip(mine.columns, parts, strict=True)
         if (words := find_null_words(rules, part))
     ]
-    comments = [*filter(None, (mine.comment, theirs.comment)), *joined.said()]
+    comments = [*filter(None, (mine.comment, theirs.comment)), *joined.notes()]
     return (
         format_comments(comments)
         + "SELECT mine.*, theirs.*\n"
-        + f"FROM {mine.source} AS mine{mine.renamed}\n"
-        + f"JOIN {theirs.source} AS theirs{theirs.renamed}\n"
+        + f"FROM {mine.source} AS mine{mine.column_aliases}\n"
+        + f"JOIN {theirs.source} AS theirs{theirs.column_aliases}\n"
         + f"  ON {_conjunction(equal)}"
         # Texts that stand for a missing value must not match each other.
         + (f"\nWHERE {_conjunction(not_null)}" if not_null else "")
@@ -75,8 +75,8 @@ def write_join_sql(found: ResultLocation) -> str:
 
 def _parts(found: ResultLocation) -> list[ColumnPair]:
     """The pairs of joined columns, as spelled in both tables."""
-    own = [found.mine.originals(column_index) for column_index in found.places]
-    theirs = [read_spellings(found.segment, column) for column in found.columns]
+    own = [found.query_table.spellings(column_index) for column_index in found.query_columns]
+    theirs = [read_spellings(found.segment, column) for column in found.segment_columns]
     return [ColumnPair(mine, other) for mine, other in zip(own, theirs, strict=True)]
 
 
@@ -98,27 +98,32 @@ class JoinSide:
     source: str
     columns: tuple[SqlColumn, ...]
     comment: str = ""
-    renamed: str = ""
+    column_aliases: str = ""
 
 
 def make_query_side(found: ResultLocation) -> JoinSide:
     """The query table and its joined columns."""
-    mine = found.mine
-    unique_names, origin = _unique_names(mine.names), mine.origin
+    mine = found.query_table
+    unique_names, origin = _unique_names(mine.column_names), mine.origin
     names, texts = (
-        [unique_names[column_index] for column_index in found.places],
-        map(mine.is_text, found.places),
+        [unique_names[column_index] for column_index in found.query_columns],
+        map(mine.is_text, found.query_columns),
     )
-    reader, renamed = reader_call(origin, unique_names), _column_aliases(mine.names, unique_names)
+    reader, renamed = (
+        reader_call(origin, unique_names),
+        _column_aliases(mine.column_names, unique_names),
+    )
     if not reader and mine.home is not None:
         return _registered(FRAME_NAME, mine.name, names, renamed)
     columns = tuple(map(SqlColumn, names, texts))
     if reader:
-        return JoinSide(reader, columns, renamed=renamed)
+        return JoinSide(reader, columns, column_aliases=renamed)
     comment = f"{FRAME_NAME} is your table"
     if origin.format:
         comment = f"first: con.register({FRAME_NAME!r}, lakejoin.read({mine.name!r}).to_arrow())"
-    elif repeated := sorted({name for name in mine.names if mine.names.count(name) > 1}):
+    elif repeated := sorted(
+        {name for name in mine.column_names if mine.column_names.count(name) > 1}
+    ):
         comment += (
             f", which has several columns called {', '.join(map(repr, repeated))}: here they are "
             f"renamed by position; if it is an Arrow table, rename them first"
@@ -134,7 +139,7 @@ def make_lake_side(found: ResultLocation) -> JoinSide:
     raw = [column.name for column in all_columns]
     unique_names, column_indexes = (
         _unique_names(raw),
-        [found.place(key_part) for key_part in range(len(found.columns))],
+        [found.column_index(key_part) for key_part in range(len(found.segment_columns))],
     )
     names, renamed = (
         [unique_names[column_index] for column_index in column_indexes],
@@ -148,7 +153,7 @@ def make_lake_side(found: ResultLocation) -> JoinSide:
         is_stored_as_text(origin, all_columns[column_index].profile.type)
         for column_index in column_indexes
     ]
-    return JoinSide(reader, tuple(map(SqlColumn, names, kinds)), renamed=renamed)
+    return JoinSide(reader, tuple(map(SqlColumn, names, kinds)), column_aliases=renamed)
 
 
 def _registered(alias: str, table: str, columns: Sequence[str], renamed: str) -> JoinSide:
@@ -250,11 +255,11 @@ def write_pairs_join_sql(found: ResultLocation, partners: MatchingPairs) -> str:
         )
     if len(partners) > MAX_SQL_PAIRS:
         raise _too_many(f"{len(partners):,} pairs match")
-    found.mine.read(found.places)
+    found.query_table.read(found.query_columns)
     mine, theirs = make_query_side(found), make_lake_side(found)
-    own = _spellings(found.mine.originals(found.places[0]))
-    other = _spellings(read_spellings(found.segment, found.columns[0]))
-    found.mine.forget()
+    own = _spellings(found.query_table.spellings(found.query_columns[0]))
+    other = _spellings(read_spellings(found.segment, found.segment_columns[0]))
+    found.query_table.release()
     pairs = list(dict.fromkeys(islice(_text_pairs(query, partners, own, other), MAX_SQL_PAIRS + 1)))
     if len(pairs) > MAX_SQL_PAIRS:
         raise _too_many(f"the matching pairs have more than {MAX_SQL_PAIRS:,} spellings")
@@ -264,9 +269,9 @@ def write_pairs_join_sql(found: ResultLocation, partners: MatchingPairs) -> str:
         format_comments(comments)
         + f"WITH pairs(mine, theirs) AS (VALUES\n  {listed}\n)\n"
         + "SELECT mine.*, theirs.*\n"
-        + f"FROM {mine.source} AS mine{mine.renamed}\n"
+        + f"FROM {mine.source} AS mine{mine.column_aliases}\n"
         + f"JOIN pairs ON pairs.mine = {cell_expression('mine', mine.columns[0])}\n"
-        + f"JOIN {theirs.source} AS theirs{theirs.renamed}\n"
+        + f"JOIN {theirs.source} AS theirs{theirs.column_aliases}\n"
         + f"  ON {cell_expression('theirs', theirs.columns[0])} = pairs.theirs;"
     )
 
@@ -286,7 +291,7 @@ def _spellings(originals: ColumnSpellings) -> dict[str, list[str]]:
 def _text_pairs(
     query: Query, partners: MatchingPairs, own: dict[str, list[str]], other: dict[str, list[str]]
 ) -> Iterator[tuple[str, str]]:
-    mine = query.tokens.take(partners.place).to_pylist()
+    mine = query.tokens.take(partners.position).to_pylist()
     theirs = partners.values(partners.partner).to_pylist()
     for a, b in zip(mine, theirs, strict=True):
         for text in own[a]:

@@ -28,8 +28,8 @@ _BLANKS = "".join(c for c in map(chr, range(0x3001)) if unicodedata.category(c) 
 class ColumnPair:
     """Two columns that must be equal."""
 
-    mine: ColumnSpellings
-    theirs: ColumnSpellings
+    left: ColumnSpellings
+    right: ColumnSpellings
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class EqualityCount:
     exact: bool
     noun: str = "values"
 
-    def said(self) -> list[str]:
+    def notes(self) -> list[str]:
         """A sentence if the equality misses some of the shared values."""
         if self.values < self.shared:
             return [
@@ -58,10 +58,10 @@ def count_equality_join(parts: Sequence[ColumnPair], normal: Sequence[bool]) -> 
     trimmed and in lower case. With several pairs, values are combinations."""
     combinations, rows = _distinct_combinations(parts)
     token = _combine(
-        [_equal_codes(part.mine.tokens, part.theirs.tokens) for part in parts], combinations
+        [_equal_codes(part.left.tokens, part.right.tokens) for part in parts], combinations
     )
     texts = [
-        _equal_codes(_folded(part.mine.texts, fold), _folded(part.theirs.texts, fold))
+        _equal_codes(_folded(part.left.texts, fold), _folded(part.right.texts, fold))
         for part, fold in zip(parts, normal, strict=True)
     ]
     text = _combine(texts, combinations)
@@ -82,7 +82,7 @@ def _distinct_combinations(
 ) -> tuple[tuple[list[Array], list[Array]], BothSides]:
     """The distinct combinations of texts on both sides: the text ids by column, and how many rows
     hold each combination."""
-    mine, theirs = [part.mine for part in parts], [part.theirs for part in parts]
+    mine, theirs = [part.left for part in parts], [part.right for part in parts]
     (own, own_rows), (other, other_rows) = _distinct(mine), _distinct(theirs)
     return (own, other), (own_rows, other_rows)
 
@@ -155,7 +155,7 @@ def find_null_words(rules: ValueRules, part: ColumnPair) -> list[str]:
     extra = [word.lower() if rules.fold else word for word in rules.extra_nulls]
     known = [*SURE_NULLS, *LETTER_NULLS, *SIGN_NULLS] if rules.fold else []
     words = pa.array(["", *known, *extra], pa.large_string())
-    sides = part.mine, part.theirs
+    sides = part.left, part.right
     values = [np.asarray(pc.is_in(words, value_set=side.tokens)) for side in sides]
     lacking = [bool((side.cells == NO_CELL).any()) for side in sides]
     if not all(lacks or has.any() for lacks, has in zip(lacking, values, strict=True)):

@@ -84,7 +84,7 @@ def is_cheap(encoder: Encoder) -> bool:
     return bool(getattr(encoder, "cheap", False))
 
 
-def describe_difference(one: str, other: str) -> str:
+def describe_difference(before_identity: str, now_identity: str) -> str:
     """Describe how two identities differ; settings are compared only if the names are equal.
 
     >>> describe_difference('words 1 {"size":3,"weights":"a"}', 'words 2 {"size":3,"weights":"b"}')
@@ -92,7 +92,10 @@ def describe_difference(one: str, other: str) -> str:
     >>> describe_difference('words 1 {"size":3,"weights":"a"}', 'letters 1 {"size":3}')
     'words 1 then, letters 1 now'
     """
-    (named, before), (renamed, now) = _split_identity(one), _split_identity(other)
+    (named, before), (renamed, now) = (
+        _split_identity(before_identity),
+        _split_identity(now_identity),
+    )
     changes = [f"{named} then, {renamed} now"] if named != renamed else []
     if named.partition(" ")[0] != renamed.partition(" ")[0]:
         return changes[0]

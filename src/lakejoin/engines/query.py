@@ -41,10 +41,10 @@ class Query:
     tokens: pa.LargeStringArray
     counts: Array
     rows: int
-    shown: pa.LargeStringArray
+    spellings: pa.LargeStringArray
     home: tuple[int, int] | None = None
     type: ColumnType = ColumnType.TEXT
-    known: WeakKeyDictionary[Segment, Array] = field(
+    code_cache: WeakKeyDictionary[Segment, Array] = field(
         init=False, repr=False, default_factory=WeakKeyDictionary
     )
 
@@ -56,9 +56,9 @@ class Query:
         """The column, in a tuple as for composite keys."""
         return (self.column,)
 
-    def written(self, positions: Array) -> list[pa.LargeStringArray]:
+    def texts_of(self, positions: Array) -> list[pa.LargeStringArray]:
         """The values at some positions as the query table spells them, by column."""
-        return [self.shown.take(positions)]
+        return [self.spellings.take(positions)]
 
 
 def locate_codes(query: Query, segment_index: int, segment: Segment) -> Array:
@@ -68,9 +68,9 @@ def locate_codes(query: Query, segment_index: int, segment: Segment) -> Array:
     """
     if len(query) > CACHED_VALUES:
         return _look_up(query, segment_index, segment)
-    codes = query.known.get(segment)
+    codes = query.code_cache.get(segment)
     if codes is None:
-        codes = query.known[segment] = _look_up(query, segment_index, segment)
+        codes = query.code_cache[segment] = _look_up(query, segment_index, segment)
     return codes
 
 
@@ -185,7 +185,7 @@ class QueryTable(Protocol):
         """The name shown in the answer."""
 
     @property
-    def names(self) -> Sequence[str]:
+    def column_names(self) -> Sequence[str]:
         """The column names; they may repeat."""
 
     @property
@@ -223,10 +223,10 @@ class QueryTable(Protocol):
     def types(self) -> Sequence[pa.DataType]:
         """The column types in the source; a table of the index is all text."""
 
-    def originals(self, column_index: int) -> ColumnSpellings:
+    def spellings(self, column_index: int) -> ColumnSpellings:
         """The distinct texts of a column as spelled in the table."""
 
-    def forget(self) -> None:
+    def release(self) -> None:
         """Drop encoded columns; they are encoded again on demand."""
 
 

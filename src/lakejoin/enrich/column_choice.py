@@ -38,11 +38,11 @@ class ColumnChoice:
     """The chosen columns, as positions among those gathered, the best first, with the importance of
     each; the columns left out, notes, and the number of columns examined."""
 
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     worth: tuple[float, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
-    looked_at: int = 0
+    examined: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class ColumnChooser:
     target: Target
     most: int = 20
     seed: int = 0
-    tell: Callable[[str], None] = field(default=lambda message: None)
+    report: Callable[[str], None] = field(default=lambda message: None)
 
     def choose(self, rows: Array) -> ColumnChoice:
         """Choose the columns that help, judged by some rows of the sample, which need a target."""
@@ -65,13 +65,13 @@ class ColumnChooser:
         sketches = ColumnSketches(self.gathered)
         pool = sketches.without_redundant(usable, rows)
         if not pool:
-            return ColumnChoice((), left_out=left_out, looked_at=len(usable))
+            return ColumnChoice((), left_out=left_out, examined=len(usable))
         outputs = self.target.take(rows).outputs()
         scores = sketches.scores(pool, rows, outputs)
         order = np.argsort(-scores, kind="stable")[:_CUT]
         best = [pool[i] for i in order if scores[i] > 0]
         if not best:
-            return ColumnChoice((), left_out=left_out, looked_at=len(usable))
+            return ColumnChoice((), left_out=left_out, examined=len(usable))
         trial = _Trial(self, sketches, pool, rows, outputs)
         worth = trial.worth(best)
         ranked = sorted(worth, key=lambda position: -worth[position])[: self.most]
@@ -97,7 +97,7 @@ class ColumnChooser:
             column = values.column
             if column.link in copies:
                 continue
-            same = self.same.of(values)
+            same = self.same.copies_of(values)
             why = ""
             if self.target.name in same:
                 why = "it is the target"
@@ -135,7 +135,7 @@ class _Trial:
     def _noise(self, draw: int) -> tuple[NoiseDraw, list[int]]:
         """The best columns of a draw of noise: the values of each key, and their positions."""
         while len(self._draws) <= draw:
-            mixed = self._sketches.mixed(self._random)
+            mixed = self._sketches.draw_noise(self._random)
             scores = self._sketches.scores(self._pool, self._rows, self._outputs, mixed)
             order = np.argsort(-scores, kind="stable")[:_CUT]
             self._draws.append((mixed, [self._pool[i] for i in order]))
@@ -143,14 +143,14 @@ class _Trial:
 
     def worth(self, positions: Sequence[int]) -> dict[int, float]:
         """The columns that are more important than noise in nearly every draw, and how much."""
-        true = self._sketches.at(positions, self._rows)
+        true = self._sketches.values_at(positions, self._rows)
         hits, worth = np.zeros(len(positions), np.int64), np.zeros(len(positions))
         for draw in range(_DRAWS):
-            self._chooser.tell(f"comparing columns with noise: {draw + 1} of {_DRAWS}")
+            self._chooser.report(f"comparing columns with noise: {draw + 1} of {_DRAWS}")
             mixed, noise = self._noise(draw)
-            false = self._sketches.at(noise, self._rows, mixed)
+            false = self._sketches.values_at(noise, self._rows, mixed)
             columns = fill_gaps(np.concatenate([true, false, self._own], axis=1))
-            importance = Forest(columns, self._target, self._chooser.seed + draw).worth
+            importance = Forest(columns, self._target, self._chooser.seed + draw).importance
             of_columns = importance[: len(positions)]
             of_noise = importance[len(positions) : len(positions) + len(noise)]
             self._best.append([noise[i] for i in np.argsort(-of_noise, kind="stable")])
@@ -164,13 +164,13 @@ class _Trial:
         sizes = sorted({count, (count + 1) // 2, min(3, count)} - {0})
         if not sizes:
             return []
-        self._chooser.tell("validating the columns out of fold")
+        self._chooser.report("validating the columns out of fold")
         alone = self._scores(self._own)
         best: list[int] = []
         scores, gained = alone, 0.0
         for size in sizes:
             chosen = list(positions[:size])
-            with_chosen = self._scores(self._with(self._sketches.at(chosen, self._rows)))
+            with_chosen = self._scores(self._with(self._sketches.values_at(chosen, self._rows)))
             mean, error = _gain(with_chosen, alone)
             if mean > max(_SURE * error, gained):
                 best, scores, gained = chosen, with_chosen, mean
@@ -181,7 +181,7 @@ class _Trial:
         gain = float((scores - alone)[:_FOLDS].mean())
         gains = []
         for draw, noise in enumerate(self._best):
-            columns = self._sketches.at(noise[:size], self._rows, self._noise(draw)[0])
+            columns = self._sketches.values_at(noise[:size], self._rows, self._noise(draw)[0])
             gains.append(float((self._scores(self._with(columns), 1) - alone[:_FOLDS]).mean()))
             if gains[-1] >= gain:
                 return False
@@ -222,11 +222,11 @@ class ColumnSketches:
     def __init__(self, gathered: GatheredColumns) -> None:
         self._gathered = gathered
         self._groups = [_groups(values) for values in gathered.values]
-        self._ranks = [_centred_ranks(values.of_line) for values in gathered.values]
+        self._ranks = [_centred_ranks(values.by_key) for values in gathered.values]
 
-    def mixed(self, random: np.random.Generator) -> NoiseDraw:
+    def draw_noise(self, random: np.random.Generator) -> NoiseDraw:
         """Draw noise: the key whose values each key gets."""
-        lines = self._gathered.lines
+        lines = self._gathered.keys_of_rows
         sizes = {on: int(of_row.max(initial=-1)) + 1 for on, of_row in lines.items()}
         return {on: random.permutation(size) for on, size in sizes.items()}
 
@@ -247,26 +247,28 @@ class ColumnSketches:
             scores[i] = max(_by_groups(groups, outputs, totals), _by_line(ranked, outputs, totals))
         return scores
 
-    def at(self, positions: Sequence[int], rows: Array, mixed: NoiseDraw | None = None) -> Array:
+    def values_at(
+        self, positions: Sequence[int], rows: Array, mixed: NoiseDraw | None = None
+    ) -> Array:
         """The values of some columns, or noise instead, in some rows; one column each."""
         values = self._gathered.values
         columns = [
-            np.append(values[position].of_line, np.nan)[self._keys(position, rows, mixed)]
+            np.append(values[position].by_key, np.nan)[self._keys(position, rows, mixed)]
             for position in positions
         ]
         return np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0))
 
     def _keys(self, position: int, rows: Array, mixed: NoiseDraw | None) -> Array:
         """The key of each row for a column."""
-        on = self._gathered.mine(self._gathered.values[position])
-        keys = self._gathered.lines[on][rows]
+        on = self._gathered.joined_on(self._gathered.values[position])
+        keys = self._gathered.keys_of_rows[on][rows]
         return keys if mixed is None else np.append(mixed[on], -1)[keys]
 
     def without_redundant(self, positions: Sequence[int], rows: Array) -> list[int]:
         """Drop columns that are nearly the same as one before them; the fullest come first."""
         if not len(positions):
             return []
-        full = [np.isfinite(self._gathered.values[p].of_line).mean() for p in positions]
+        full = [np.isfinite(self._gathered.values[p].by_key).mean() for p in positions]
         order = [positions[i] for i in np.argsort(-np.round(full, 1), kind="stable")]
         ranked = np.stack(
             [np.append(self._ranks[p], 0.0)[self._keys(p, rows, None)] for p in order]
@@ -284,9 +286,9 @@ class ColumnSketches:
 
 def _groups(values: ColumnValues) -> Array:
     """The group of each key; keys without a value are group 0."""
-    present = np.isfinite(values.of_line)
+    present = np.isfinite(values.by_key)
     groups = np.zeros(len(present), np.int64)
-    known = values.of_line[present]
+    known = values.by_key[present]
     if values.texts:
         groups[present] = 1 + np.minimum(known, _TEXTS).astype(np.int64)
     elif len(known):

@@ -39,33 +39,33 @@ class EnrichLimits:
 
 def prepare_chooser(
     lake: Lake,
-    mine: pa.Table,
+    query: pa.Table,
     target: Target,
-    wanted: LinkRequest,
+    request: LinkRequest,
     limits: EnrichLimits,
-    tell: ReportProgress,
+    report: ReportProgress,
 ) -> ColumnChooser:
     """Prepare a chooser for the rows that have a target. `mine` must not contain the target column;
     the target is used only by `find_copied_columns`, to find copies of it in the lake."""
     import pyarrow as pa
 
-    tell("searching for tables that join")
-    links = find_links(lake, mine, wanted)
-    tell(f"reading the columns of {len(links)} tables")
+    report("searching for tables that join")
+    links = find_links(lake, query, request)
+    report(f"reading the columns of {len(links)} tables")
     known = target.known
-    rows, target = mine.take(known), target.take(known)
-    gathered = gather_columns(lake.snapshot, rows, links, wanted.on, limits.sample)
+    rows, target = query.take(known), target.take(known)
+    gathered = gather_columns(lake.snapshot, rows, links, request.on, limits.sample)
     with_target = rows.append_column(target.name, pa.chunked_array([target.texts()]))
     same = find_copied_columns(lake.snapshot, links, with_target, gathered.rows)
     return ColumnChooser(
         gathered,
         table_numbers(rows.take(gathered.rows)),
         same,
-        tuple(mine.column_names),
+        tuple(query.column_names),
         target.take(gathered.rows),
         limits.columns,
         limits.seed,
-        tell,
+        report,
     )
 
 
@@ -87,8 +87,8 @@ class EnrichOptions:
 class Enrichment:
     """The result of an enrichment; false if no column helps, and `why` says why not."""
 
-    mine: pa.Table
-    asked: EnrichOptions
+    query: pa.Table
+    options: EnrichOptions
     columns: tuple[LakeColumn, ...]
     links: tuple[Link, ...]
     choice: ColumnChoice
@@ -104,20 +104,22 @@ class Enrichment:
     @property
     def why(self) -> str:
         """Why nothing is added."""
-        key = " and ".join(map(repr, self.asked.on))
+        key = " and ".join(map(repr, self.options.on))
         if not self.tables:
             return f"nothing found: no table of the lake joins on {key}"
-        if not self.choice.looked_at:
+        if not self.choice.examined:
             problem = "none of their columns adds anything that the table does not have"
         else:
-            count = f"{self.choice.looked_at:,} columns"
-            problem = f"none of their {count} predicts {self.asked.target!r} better than noise does"
+            count = f"{self.choice.examined:,} columns"
+            problem = (
+                f"none of their {count} predicts {self.options.target!r} better than noise does"
+            )
         return f"nothing found: {self.tables} tables of the lake join on {key}, but {problem}"
 
     @property
     def table(self) -> pa.Table:
         """The query table with the added columns."""
-        table = self.mine
+        table = self.query
         for column, values in zip(self.columns, self.added, strict=True):
             table = table.append_column(column.called, values)
         return table
@@ -125,14 +127,14 @@ class Enrichment:
     def to_dict(self) -> dict[str, Any]:
         """Everything except the rows, as JSON; the keys are stable."""
         return {
-            "on": list(self.asked.on),
-            "target": self.asked.target,
+            "on": list(self.options.on),
+            "target": self.options.target,
             "task": "classification" if self.classes else "regression",
-            "by": self.asked.by,
-            "rows": self.mine.num_rows,
+            "by": self.options.by,
+            "rows": self.query.num_rows,
             "sample": self.sample,
             "tables": self.tables,
-            "looked_at": self.choice.looked_at,
+            "looked_at": self.choice.examined,
             "found": bool(self),
             "why": "" if self else self.why,
             "columns": [self._column(position) for position in range(len(self.columns))],
@@ -152,8 +154,8 @@ class Enrichment:
             "table": column.table,
             "column": column.name,
             "made": column.made,
-            "mine": list(link.mine),
-            "theirs": sorted(link.theirs),
+            "mine": list(link.query_columns),
+            "theirs": sorted(link.lake_columns),
             "kinds": list(link.kinds),
             "worth": self.choice.worth[position],
             "full": 1 - values.null_count / max(1, len(values)),
@@ -161,27 +163,27 @@ class Enrichment:
 
 
 def enrich_table(
-    lake: Lake, mine: pa.Table, asked: EnrichOptions, tell: ReportProgress
+    lake: Lake, query: pa.Table, options: EnrichOptions, report: ReportProgress
 ) -> Enrichment:
     """Find the lake columns that help to predict the target, and measure how much they help."""
-    names = mine.column_names
-    target_index = find_column(names, asked.target, "the table")
-    on = _key(names, asked)
-    target = make_target(mine.column(target_index), names[target_index], asked.task)
-    check_folds(asked.folds, min(len(target.known), asked.limits.sample))
-    rows = mine.remove_column(target_index)
-    wanted = LinkRequest(on, asked.by, asked.tables, asked.exclude)
-    chooser = prepare_chooser(lake, rows, target, wanted, asked.limits, tell)
+    names = query.column_names
+    target_index = find_column(names, options.target, "the table")
+    on = _key(names, options)
+    target = make_target(query.column(target_index), names[target_index], options.task)
+    check_folds(options.folds, min(len(target.known), options.limits.sample))
+    rows = query.remove_column(target_index)
+    wanted = LinkRequest(on, options.by, options.tables, options.exclude)
+    chooser = prepare_chooser(lake, rows, target, wanted, options.limits, report)
     gathered = chooser.gathered
     choice = chooser.choose(np.arange(len(gathered.rows)))
-    chosen = [gathered.values[position].column for position in choice.places]
+    chosen = [gathered.values[position].column for position in choice.positions]
     links, columns = used_links(gathered.links, chosen)
-    lift = measure_lift(chooser, asked.folds) if columns else None
-    tell("joining the columns")
+    lift = measure_lift(chooser, options.folds) if columns else None
+    report("joining the columns")
     added = join_columns(lake.snapshot, links, columns, rows)
     return Enrichment(
-        mine,
-        asked,
+        query,
+        options,
         tuple(columns),
         tuple(links),
         choice,

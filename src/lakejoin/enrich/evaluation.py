@@ -26,7 +26,7 @@ _SHARE = 0.4  # of the columns tried at each split
 _TEXTS = 0.5  # distinct texts per row above which a column is left out
 
 
-def table_numbers(mine: pa.Table) -> Array:
+def table_numbers(table: pa.Table) -> Array:
     """The query table's columns as numbers; columns that only identify rows are left out.
 
     >>> import pyarrow as pa
@@ -37,8 +37,8 @@ def table_numbers(mine: pa.Table) -> Array:
     import pyarrow.compute as pc
 
     columns = []
-    for name in mine.column_names:
-        column = mine[name].combine_chunks()
+    for name in table.column_names:
+        column = table[name].combine_chunks()
         if isinstance(column, pa.ChunkedArray):
             column = pa.concat_arrays(column.chunks) if column.num_chunks else column
         kind = column.type
@@ -64,7 +64,7 @@ def table_numbers(mine: pa.Table) -> Array:
                 ranks = pc.index_in(texts, value_set=names)
                 numbers = ranks.to_numpy(zero_copy_only=False).astype(np.float64)
         columns.append(np.asarray(numbers, np.float64))
-    return np.stack(columns, axis=1) if columns else np.zeros((mine.num_rows, 0))
+    return np.stack(columns, axis=1) if columns else np.zeros((table.num_rows, 0))
 
 
 def _numbers_of(texts: pa.LargeStringArray) -> Array | None:
@@ -140,13 +140,13 @@ class Forest:
                 self._trees.append(tree.fit(rows, values, check_input=False).tree_)
 
     @property
-    def worth(self) -> Array:
+    def importance(self) -> Array:
         """The importance of each column; the sum is 1."""
         return np.asarray(
             np.mean([tree.compute_feature_importances() for tree in self._trees], axis=0)
         )
 
-    def told(self, columns: Array) -> Array:
+    def predict(self, columns: Array) -> Array:
         """Predict the target of some rows."""
         rows = np.ascontiguousarray(columns, np.float32)
         mean = sum(tree.predict(rows) for tree in self._trees) / len(self._trees)
@@ -162,14 +162,14 @@ def score_folds(
     squared error; higher is better."""
     for learn, judge in folds:
         forest = Forest(columns[learn], target.take(learn), seed, trees)
-        yield score_predictions(target.values[judge], forest.told(columns[judge]), target)
+        yield score_predictions(target.values[judge], forest.predict(columns[judge]), target)
 
 
-def score_predictions(true: Array, told: Array, target: Target) -> float:
+def score_predictions(true: Array, predicted: Array, target: Target) -> float:
     """The score of predictions; higher is better."""
     if target.is_classes:
-        return float(np.mean(true == told))
-    return -float(np.sqrt(np.mean((true - told) ** 2)))
+        return float(np.mean(true == predicted))
+    return -float(np.sqrt(np.mean((true - predicted) ** 2)))
 
 
 FOLDS = 5
@@ -232,8 +232,8 @@ def measure_lift(chooser: ColumnChooser, folds: int = FOLDS) -> Lift:
     check_folds(folds, len(target.values))
     without, joined = [], []
     for fold, (learn, judge) in enumerate(make_folds(keys, target, folds, chooser.seed + 17)):
-        chooser.tell(f"measuring the lift: fold {fold + 1} of {folds}")
-        chosen = chooser.choose(learn).places
+        chooser.report(f"measuring the lift: fold {fold + 1} of {folds}")
+        chosen = chooser.choose(learn).positions
         without.append(_fold_score(chooser.own, target, learn, judge, chooser.seed))
         if chosen:
             added = chooser.gathered.matrix[:, list(chosen)]
@@ -249,7 +249,7 @@ def measure_lift(chooser: ColumnChooser, folds: int = FOLDS) -> Lift:
 def _fold_score(columns: Array, target: Target, learn: Array, judge: Array, seed: int) -> float:
     columns = fill_gaps(columns)
     forest = Forest(columns[learn], target.take(learn), seed, _TREES)
-    return abs(score_predictions(target.values[judge], forest.told(columns[judge]), target))
+    return abs(score_predictions(target.values[judge], forest.predict(columns[judge]), target))
 
 
 def _spread(scores: tuple[float, ...]) -> float:

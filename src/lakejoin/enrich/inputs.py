@@ -189,17 +189,17 @@ def frame_columns(thing: Any) -> list[Any]:
     return list(thing.column_names if hasattr(thing, "column_names") else thing.columns)
 
 
-def drop_column(thing: Any, place: int) -> Any:
+def drop_column(thing: Any, column_index: int) -> Any:
     """Drop one column.
 
     >>> drop_column(np.array([[1, 2, 3]]), 1).tolist()
     [[1, 3]]
     """
     if not is_frame(thing):
-        return np.delete(thing, place, axis=1)
+        return np.delete(thing, column_index, axis=1)
     if hasattr(thing, "iloc"):
-        return thing.iloc[:, [i for i in range(thing.shape[1]) if i != place]]
-    return thing.select([name for i, name in enumerate(frame_columns(thing)) if i != place])
+        return thing.iloc[:, [i for i in range(thing.shape[1]) if i != column_index]]
+    return thing.select([name for i, name in enumerate(frame_columns(thing)) if i != column_index])
 
 
 def arrow_rows(thing: Any) -> pa.Table:

@@ -30,27 +30,27 @@ class Partners:
     each key (`of_line`), `NO_KEY` for none. A partner is a group of rows."""
 
     rows: Array
-    which: Array
-    of_line: Array
+    partner_of_row: Array
+    by_key: Array
 
     @property
     def count(self) -> int:
         """The number of partners."""
-        return int(self.which.max(initial=-1)) + 1
+        return int(self.partner_of_row.max(initial=-1)) + 1
 
     @property
-    def met(self) -> Array:
+    def matched(self) -> Array:
         """Whether each key has a partner."""
-        return self.of_line >= 0
+        return self.by_key >= 0
 
-    def then(self, other: Partners) -> Partners:
+    def fill(self, other: Partners) -> Partners:
         """Add the partners found another way for the keys that have none yet."""
         count = self.count
-        rest = np.where(other.of_line >= 0, other.of_line + count, NO_KEY)
+        rest = np.where(other.by_key >= 0, other.by_key + count, NO_KEY)
         return Partners(
             np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.which, other.which + count]),
-            np.where(self.met, self.of_line, rest),
+            np.concatenate([self.partner_of_row, other.partner_of_row + count]),
+            np.where(self.matched, self.by_key, rest),
         )
 
 
@@ -62,7 +62,7 @@ class KeyJoin(Protocol):
         """How values match: equal, rewritten, fuzzy, meaning or near."""
 
     @property
-    def theirs(self) -> tuple[str, ...]:
+    def lake_columns(self) -> tuple[str, ...]:
         """The columns of the lake table that it reads."""
 
     def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
@@ -73,7 +73,7 @@ class KeyJoin(Protocol):
 class EqualKeys:
     """Joins keys whose canonical values are equal."""
 
-    theirs: tuple[str, ...]
+    lake_columns: tuple[str, ...]
     kind: str = "equal"
 
     def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
@@ -82,14 +82,14 @@ class EqualKeys:
             tokens, of_line = distinct_tokens(column, table.rules)
             codes = np.append(table.find(tokens), NOT_FOUND)
             wanted.append(codes[of_line])
-        return match_codes([table.codes(name) for name in self.theirs], wanted)
+        return match_codes([table.codes(name) for name in self.lake_columns], wanted)
 
 
 @dataclass(frozen=True)
 class RewrittenKeys:
     """Joins keys that are equal once programs have rewritten one or both sides."""
 
-    theirs: tuple[str, ...]
+    lake_columns: tuple[str, ...]
     learned: LearnedJoin
     kind: str = "rewritten"
 
@@ -97,7 +97,7 @@ class RewrittenKeys:
         from lakejoin.joins.learned.program_finder import apply_learned
 
         keys = apply_learned(
-            self.learned, _as_text(lines.table), table.texts(self.theirs), table.rules
+            self.learned, _as_text(lines.table), table.texts(self.lake_columns), table.rules
         )
         held = np.flatnonzero(keys.right >= 0)
         exists = np.zeros(keys.count + 1, bool)
@@ -109,7 +109,7 @@ class RewrittenKeys:
 class MeaningKeys:
     """Joins each key to the value nearest in meaning, within `tau`."""
 
-    theirs: tuple[str, ...]
+    lake_columns: tuple[str, ...]
     tau: float
     encoder: str | None
     kind: str = "meaning"
@@ -117,28 +117,30 @@ class MeaningKeys:
     def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
         from lakejoin.joins.nearest.nearest_meanings import find_nearest_meanings
 
-        codes = table.distinct(self.theirs[0])
+        codes = table.distinct_codes(self.lake_columns[0])
         texts = _as_text(lines.table).column(0)
         near = find_nearest_meanings(texts, table.tokens(codes), self.tau, self.encoder)
         matched = np.full(len(lines), NOT_FOUND)
         matched[near.left_rows] = codes[near.right_rows]
-        return match_codes([table.codes(self.theirs[0])], [matched])
+        return match_codes([table.codes(self.lake_columns[0])], [matched])
 
 
 @dataclass(frozen=True)
 class SimilarKeys:
     """Joins each key to the most similar text, if it is similar enough."""
 
-    theirs: tuple[str, ...]
-    likeness: TextMatcher
+    lake_columns: tuple[str, ...]
+    matcher: TextMatcher
     kind: str = "fuzzy"
 
     def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
-        codes = table.distinct(self.theirs[0])
+        codes = table.distinct_codes(self.lake_columns[0])
         tokens, of_line = distinct_tokens(lines.table.column(0), table.rules)
-        nearest = self.likeness.nearest(tokens.to_pylist(), table.tokens(codes).to_pylist())
+        nearest = self.matcher.match(tokens.to_pylist(), table.tokens(codes).to_pylist())
         matched = np.where(nearest >= 0, np.append(codes, NOT_FOUND)[nearest], NOT_FOUND)
-        return match_codes([table.codes(self.theirs[0])], [np.append(matched, NOT_FOUND)[of_line]])
+        return match_codes(
+            [table.codes(self.lake_columns[0])], [np.append(matched, NOT_FOUND)[of_line]]
+        )
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class NearestPoints:
     """Joins each point to the nearest one, at most `within` away. In both tables the latitude comes
     first, or one column has both; this is not guessed again for other rows."""
 
-    theirs: tuple[str, ...]
+    lake_columns: tuple[str, ...]
     within: str
     kind: str = "near"
 
@@ -155,7 +157,7 @@ class NearestPoints:
         from lakejoin.joins.nearest.numeric_columns import coordinates_of
 
         points, others = (
-            coordinates_of(side.columns) for side in (lines.table, table.texts(self.theirs))
+            coordinates_of(side.columns) for side in (lines.table, table.texts(self.lake_columns))
         )
         near = find_nearest_coordinates(points, others, self.within)
         of_line = np.full(len(lines), np.int64(NO_KEY))
@@ -163,22 +165,22 @@ class NearestPoints:
         return Partners(rows, np.arange(len(rows)), of_line)
 
 
-def match_codes(theirs: Sequence[Array], asked: Sequence[Array]) -> Partners:
+def match_codes(table_codes: Sequence[Array], key_codes: Sequence[Array]) -> Partners:
     """Find the partners of keys, given the codes of each column of the lake table and of the keys.
 
     >>> partners = match_codes([np.array([4, 7, 4])], [np.array([4, 9, 4], np.uint32)])
     >>> partners.rows.tolist(), partners.which.tolist(), partners.of_line.tolist()
     ([0, 2], [0, 0], [0, -1, 0])
     """
-    known = np.flatnonzero(np.all([codes != NOT_FOUND for codes in asked], axis=0))
+    known = np.flatnonzero(np.all([codes != NOT_FOUND for codes in key_codes], axis=0))
     combinations, inverse = np.unique(
-        np.stack([codes[known] for codes in asked]), axis=1, return_inverse=True
+        np.stack([codes[known] for codes in key_codes]), axis=1, return_inverse=True
     )
-    rows, which = find_rows(theirs, list(combinations))
+    rows, which = find_rows(table_codes, list(combinations))
     exists = np.zeros(combinations.shape[1], bool)
     exists[which] = True
     number = np.where(exists, np.cumsum(exists) - 1, NO_KEY)
-    of_line = np.full(len(asked[0]), np.int64(NO_KEY))
+    of_line = np.full(len(key_codes[0]), np.int64(NO_KEY))
     of_line[known] = number[inverse.reshape(-1)]
     return Partners(rows, number[which], of_line)
 

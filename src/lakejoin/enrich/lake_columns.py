@@ -38,7 +38,7 @@ class LakeColumn:
 
     link: int
     table: str
-    place: int
+    column_index: int
     name: str
     made: str
     called: str
@@ -50,7 +50,7 @@ class ColumnValues:
     positions in `texts`, the most frequent first."""
 
     column: LakeColumn
-    of_line: Array
+    by_key: Array
     texts: tuple[str, ...] = ()
 
 
@@ -65,17 +65,17 @@ class GatheredColumns:
     links: tuple[Link, ...]
     rows: Array
     keys: Array
-    lines: dict[tuple[str, ...], Array]
+    keys_of_rows: dict[tuple[str, ...], Array]
     values: tuple[ColumnValues, ...]
-    met: dict[int, Array]  # by link, whether each sampled row has a partner
+    matched: dict[int, Array]  # by link, whether each sampled row has a partner
 
-    def mine(self, values: ColumnValues) -> tuple[str, ...]:
+    def joined_on(self, values: ColumnValues) -> tuple[str, ...]:
         """The query columns that a column is joined on."""
-        return self.links[values.column.link].mine
+        return self.links[values.column.link].query_columns
 
     def at_rows(self, values: ColumnValues) -> Array:
         """The values of a column for the sampled rows."""
-        return np.append(values.of_line, np.nan)[self.lines[self.mine(values)]]
+        return np.append(values.by_key, np.nan)[self.keys_of_rows[self.joined_on(values)]]
 
     @cached_property
     def matrix(self) -> Array:
@@ -86,39 +86,45 @@ class GatheredColumns:
 
 def gather_columns(
     snapshot: Snapshot,
-    mine: pa.Table,
+    query: pa.Table,
     links: Sequence[Link],
     on: Sequence[str] | None,
     most: int = 2_000,
 ) -> GatheredColumns:
     """Gather the columns that the linked tables could add, for at most `most` rows."""
-    grouped = list(on) if on is not None else list(links[0].mine if links else mine.column_names)
-    rows, row_keys = sample_keys(mine, grouped, snapshot, most)
-    sample = mine.take(rows)
-    lines = {on: distinct_keys(sample, on) for on in dict.fromkeys(link.mine for link in links)}
+    grouped = (
+        list(on)
+        if on is not None
+        else list(links[0].query_columns if links else query.column_names)
+    )
+    rows, row_keys = sample_keys(query, grouped, snapshot, most)
+    sample = query.take(rows)
+    lines = {
+        on: distinct_keys(sample, on) for on in dict.fromkeys(link.query_columns for link in links)
+    }
     values: list[ColumnValues] = []
     met = {}
-    taken = set(mine.column_names)
+    taken = set(query.column_names)
     for index, link in enumerate(links):
         table = PartnerTable(snapshot, link.table)
-        partners = link.partners(lines[link.mine], table)
-        met[index] = np.append(partners.met, False)[lines[link.mine].of_row]
-        reader = _Reader(index, link, table, partners, lines[link.mine])
+        partners = link.partners(lines[link.query_columns], table)
+        met[index] = np.append(partners.matched, False)[lines[link.query_columns].of_row]
+        reader = _Reader(index, link, table, partners, lines[link.query_columns])
         values += reader.columns(taken)
     of_rows = {on: keys.of_row for on, keys in lines.items()}
     return GatheredColumns(tuple(links), rows, row_keys, of_rows, tuple(values), met)
 
 
 def sample_keys(
-    mine: pa.Table, on: Sequence[str], snapshot: Snapshot, most: int
+    query: pa.Table, on: Sequence[str], snapshot: Snapshot, most: int
 ) -> tuple[Array, Array]:
     """Sample rows, ascending, of the keys with the lowest hashes; returns them with their keys. A
     row without a key counts as a key of its own."""
-    lines = distinct_keys(mine, on)
+    lines = distinct_keys(query, on)
     keys = lines.of_row.copy()
     keys[keys < 0] = len(lines) + np.arange(int((keys < 0).sum()))
-    if mine.num_rows <= most:
-        return np.arange(mine.num_rows), keys
+    if query.num_rows <= most:
+        return np.arange(query.num_rows), keys
     hashes = np.append(key_hashes(lines, snapshot.manifest.options.rules), np.uint64(2**64 - 1))
     order = np.argsort(hashes[lines.of_row], kind="stable")
     rows = np.sort(order[:most])
@@ -136,7 +142,7 @@ class _Reader:
         self._table = table
         self._partners = partners
         self._rows_of_line = np.bincount(lines.of_row[lines.of_row >= 0], minlength=len(lines))
-        counts = np.bincount(partners.which, minlength=partners.count)
+        counts = np.bincount(partners.partner_of_row, minlength=partners.count)
         self._counts = counts
         self._several = bool((counts > 1).any())
 
@@ -146,13 +152,13 @@ class _Reader:
         if self._several:
             columns.append(self._values(-1, ROWS, ROWS, self._counts.astype(np.float64)))
         for index, column in enumerate(self._table.columns[:_COLUMNS]):
-            if column.name not in self._link.theirs and column.profile.distinct > 1:
+            if column.name not in self._link.lake_columns and column.profile.distinct > 1:
                 columns.append(self._column(index, column.name))
         useful = [column for column in columns if self._is_useful(column)]
         return [_named(column, self._several, taken) for column in useful]
 
     def _column(self, index: int, name: str) -> ColumnValues:
-        numbers = self._table.numbers(index, self._partners)
+        numbers = self._table.mean_numbers(index, self._partners)
         if numbers is not None:
             return self._values(index, name, "mean", numbers)
         texts = self._table.most_frequent(index, self._partners)
@@ -163,14 +169,14 @@ class _Reader:
         self, index: int, name: str, made: str, of_partner: Array, texts: tuple[str, ...] = ()
     ) -> ColumnValues:
         column = LakeColumn(self._index, self._link.table, index, name, made, name)
-        return ColumnValues(column, np.append(of_partner, np.nan)[self._partners.of_line], texts)
+        return ColumnValues(column, np.append(of_partner, np.nan)[self._partners.by_key], texts)
 
     def _is_useful(self, values: ColumnValues) -> bool:
-        present = ~np.isnan(values.of_line)
+        present = ~np.isnan(values.by_key)
         rows = int(self._rows_of_line[present].sum())
         if rows < max(_FEWEST, _COVERED * int(self._rows_of_line.sum())):
             return False
-        distinct = len(np.unique(values.of_line[present]))
+        distinct = len(np.unique(values.by_key[present]))
         return distinct > 1 and not (values.texts and distinct > _REPEATED * int(present.sum()))
 
 
@@ -183,8 +189,10 @@ def _named(values: ColumnValues, several: bool, taken: set[str]) -> ColumnValues
     while called in taken:
         called, number = f"{base}_{number}", number + 1
     taken.add(called)
-    named = LakeColumn(column.link, column.table, column.place, column.name, column.made, called)
-    return ColumnValues(named, values.of_line, values.texts)
+    named = LakeColumn(
+        column.link, column.table, column.column_index, column.name, column.made, called
+    )
+    return ColumnValues(named, values.by_key, values.texts)
 
 
 def _number_texts(texts: pa.LargeStringArray) -> tuple[Array, tuple[str, ...]]:
@@ -201,7 +209,7 @@ def _number_texts(texts: pa.LargeStringArray) -> tuple[Array, tuple[str, ...]]:
 
 
 def join_columns(
-    snapshot: Snapshot, links: Sequence[Link], columns: Sequence[LakeColumn], mine: pa.Table
+    snapshot: Snapshot, links: Sequence[Link], columns: Sequence[LakeColumn], query: pa.Table
 ) -> list[pa.Array]:
     """The value of each column for each row; null if the row has no partner."""
     keys: dict[tuple[str, ...], DistinctKeys] = {}
@@ -209,13 +217,13 @@ def join_columns(
     arrays = []
     for column in columns:
         link = links[column.link]
-        if link.mine not in keys:
-            keys[link.mine] = distinct_keys(mine, link.mine)
+        if link.query_columns not in keys:
+            keys[link.query_columns] = distinct_keys(query, link.query_columns)
         if column.link not in joined:
             table = PartnerTable(snapshot, link.table)
-            joined[column.link] = table, link.partners(keys[link.mine], table)
+            joined[column.link] = table, link.partners(keys[link.query_columns], table)
         table, partners = joined[column.link]
-        of_row = np.append(partners.of_line, -1)[keys[link.mine].of_row]
+        of_row = np.append(partners.by_key, -1)[keys[link.query_columns].of_row]
         arrays.append(_at_rows(column, table, partners, of_row))
     return arrays
 
@@ -228,17 +236,17 @@ def _at_rows(
     rows = pa.array(np.maximum(of_row, 0), mask=of_row < 0)
     values: pa.Array
     if column.made == "rows":
-        counts = np.bincount(partners.which, minlength=partners.count)
+        counts = np.bincount(partners.partner_of_row, minlength=partners.count)
         values = pa.array(counts.astype(np.float64))
     elif column.made == "mean":
-        index = table.place_of(column.place, column.name)
-        numbers = table.numbers(index, partners)
+        index = table.find_column_index(column.column_index, column.name)
+        numbers = table.mean_numbers(index, partners)
         # The column has numbers, but perhaps not for these few partners.
         empty = np.full(partners.count, np.nan)
         values = pa.array(empty if numbers is None else numbers, from_pandas=True)
         values = values.cast(pa.float64())
     else:
-        index = table.place_of(column.place, column.name)
+        index = table.find_column_index(column.column_index, column.name)
         values = table.most_frequent(index, partners)
     return values.take(rows)
 

@@ -62,32 +62,34 @@ class LeftOut:
 class CopiedColumns:
     """By link and column index of a lake column, the query table's columns that it copies."""
 
-    found: dict[tuple[int, int], tuple[str, ...]]
+    by_column: dict[tuple[int, int], tuple[str, ...]]
 
-    def of(self, values: ColumnValues) -> tuple[str, ...]:
+    def copies_of(self, values: ColumnValues) -> tuple[str, ...]:
         """The columns of the query table that a column copies."""
-        return self.found.get((values.column.link, values.column.place), ())
+        return self.by_column.get((values.column.link, values.column.column_index), ())
 
 
 def find_copied_columns(
-    snapshot: Snapshot, links: Sequence[Link], mine: pa.Table, rows: Array
+    snapshot: Snapshot, links: Sequence[Link], query_table: pa.Table, rows: Array
 ) -> CopiedColumns:
     """Find the lake columns that copy the query table, judged by some rows; `mine` may include the
     target."""
-    sample = mine.take(rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows))).astype(np.int64)])
+    sample = query_table.take(
+        rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows))).astype(np.int64)]
+    )
     copied = {}
     for link_index, link in enumerate(links):
         table = PartnerTable(snapshot, link.table)
-        keys = distinct_keys(sample, link.mine)
+        keys = distinct_keys(sample, link.query_columns)
         partners = link.partners(keys, table)
-        partner = np.append(partners.of_line, -1)[keys.of_row]
+        partner = np.append(partners.by_key, -1)[keys.of_row]
         matched = np.flatnonzero(partner >= 0)
         if len(matched) < _FEWEST:
             continue
-        others = [name for name in mine.column_names if name not in link.mine]
+        others = [name for name in query_table.column_names if name not in link.query_columns]
         own = {name: _codes(sample[name], table) for name in others}
         for column_index, column in enumerate(table.columns):
-            held = table.held(column_index, partners)
+            held = table.distinct_pairs(column_index, partners)
             same = [
                 name
                 for name, codes in own.items()
@@ -136,8 +138,10 @@ def find_own_versions(
     """By link, the tables that are versions of the query table; `columns` includes the target."""
     versions = {}
     for index, link in enumerate(links):
-        others = [name for name in columns if name not in link.mine]
-        copied = {name for (of, _), names in same.found.items() if of == index for name in names}
+        others = [name for name in columns if name not in link.query_columns]
+        copied = {
+            name for (of, _), names in same.by_column.items() if of == index for name in names
+        }
         if len(copied) >= 2 and len(copied) >= _MOST_COLUMNS * len(others):
             why = f"it has {len(copied)} columns of the table with the same values: a version of it"
             versions[index] = LeftOut(link.table, "", why)

@@ -51,26 +51,26 @@ class Link:
     the keys that found no partner before."""
 
     table: str
-    mine: tuple[str, ...]
-    ways: tuple[KeyJoin, ...]
+    query_columns: tuple[str, ...]
+    joins: tuple[KeyJoin, ...]
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """How values match."""
-        return tuple(dict.fromkeys(way.kind for way in self.ways))
+        return tuple(dict.fromkeys(way.kind for way in self.joins))
 
     @property
-    def theirs(self) -> frozenset[str]:
+    def lake_columns(self) -> frozenset[str]:
         """The columns of the lake table that are joined on."""
-        return frozenset(name for way in self.ways for name in way.theirs)
+        return frozenset(name for way in self.joins for name in way.lake_columns)
 
     def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
         """Find the partners of some keys."""
-        partners = self.ways[0].partners(lines, table)
-        for way in self.ways[1:]:
-            if partners.met.all():
+        partners = self.joins[0].partners(lines, table)
+        for way in self.joins[1:]:
+            if partners.matched.all():
                 break
-            partners = partners.then(way.partners(lines, table))
+            partners = partners.fill(way.partners(lines, table))
         return partners
 
 
@@ -92,24 +92,24 @@ class LinkRequest:
     exclude: tuple[str, ...] = ()
 
 
-def find_links(lake: Lake, mine: pa.Table, wanted: LinkRequest) -> list[Link]:
+def find_links(lake: Lake, query: pa.Table, request: LinkRequest) -> list[Link]:
     """Find the tables that join with the query table, the best first."""
-    kinds = join_kinds(wanted.by)
-    on = None if wanted.on is None else list(wanted.on)
+    kinds = join_kinds(request.by)
+    on = None if request.on is None else list(request.on)
     if on is not None and len(on) == 1:
-        answer = lake.search(mine, on[0], wanted.tables)
+        answer = lake.search(query, on[0], request.tables)
     else:
-        answer = lake.search(mine, on, wanted.tables)
+        answer = lake.search(query, on, request.tables)
     lines: dict[tuple[str, ...], DistinctKeys] = {}
     links = []
     for result in answer:
-        if result.table in wanted.exclude:
+        if result.table in request.exclude:
             continue
-        linker = _Linker(lake.snapshot, mine, result, kinds, lines)
+        linker = _Linker(lake.snapshot, query, result, kinds, lines)
         link = linker.link()
         if link is not None:
             links.append(link)
-    return links + _find_more(lake, mine, wanted, links)
+    return links + _find_more(lake, query, request, links)
 
 
 def _find_more(
@@ -205,10 +205,10 @@ class _Linker:
 
     def _text_column(self, mine: tuple[str, ...], ways: Sequence[KeyJoin]) -> tuple[str, ...]:
         """The single lake column that is joined on, if it contains texts, and not too many."""
-        theirs = next((way.theirs for way in ways if len(way.theirs) == 1), ())
+        theirs = next((way.lake_columns for way in ways if len(way.lake_columns) == 1), ())
         if len(mine) != 1 or not theirs:
             return ()
-        profile = self._table.columns[self._table.place(theirs[0])].profile
+        profile = self._table.columns[self._table.column_index(theirs[0])].profile
         return theirs if profile.type in TEXT_TYPES and profile.distinct <= MOST_TEXTS else ()
 
 
@@ -222,7 +222,7 @@ _CONTAINED = 0.3  # share of the values that must match
 
 
 def find_similar_tables(
-    lake: Lake, mine: pa.Table, key: str, known: set[str]
+    lake: Lake, query: pa.Table, key: str, known: set[str]
 ) -> Iterator[TableJoins]:
     """Find tables with texts similar to those of the key."""
     from lakejoin.engines.rewritten.engine import find_rewritable_columns
@@ -230,16 +230,18 @@ def find_similar_tables(
     from lakejoin.search.table_lookup import resolve_table
 
     searcher = Searcher(lake.snapshot)
-    table, _ = resolve_table(mine, lake.snapshot)
-    key_index = mine.column_names.index(key)
+    table, _ = resolve_table(query, lake.snapshot)
+    key_index = query.column_names.index(key)
     if not _is_text(table, key_index):
         return
     rules = lake.snapshot.manifest.options.rules
-    tokens, _ = distinct_tokens(distinct_keys(mine, [key]).table.column(0), rules)
+    tokens, _ = distinct_tokens(distinct_keys(query, [key]).table.column(0), rules)
     excluded = searcher.excluded(table, key_index)
     segments = lake.snapshot.segments
     for hit in find_rewritable_columns(table, (key_index,), segments, excluded, _ALIKE):
-        entry = segments[hit.number].catalog.table(searcher.table_of(hit.number, hit.column))
+        entry = segments[hit.segment_index].catalog.table(
+            searcher.table_of(hit.segment_index, hit.column)
+        )
         if entry.name in known:
             continue
         theirs = PartnerTable(lake.snapshot, entry.name)
@@ -254,7 +256,7 @@ def find_similar_tables(
 
 
 def find_meaning_tables(
-    lake: Lake, mine: pa.Table, key: str, known: set[str]
+    lake: Lake, query: pa.Table, key: str, known: set[str]
 ) -> Iterator[TableJoins]:
     """Find tables with texts that mean the same as the key's, if the index has vectors."""
     from lakejoin.search.table_lookup import resolve_table
@@ -263,11 +265,11 @@ def find_meaning_tables(
     meaning = lake.snapshot.manifest.options.meaning
     if meaning is None or meaning.encoder is None:
         return
-    table, _ = resolve_table(mine, lake.snapshot)
-    if not _is_text(table, mine.column_names.index(key)):
+    table, _ = resolve_table(query, lake.snapshot)
+    if not _is_text(table, query.column_names.index(key)):
         return
     tau = default_tau(meaning.identity)
-    keys = distinct_keys(mine, [key]).table
+    keys = distinct_keys(query, [key]).table
     sample = np.sort(np.random.default_rng(0).permutation(keys.num_rows)[:_SAMPLE])
     for result in lake.search(keys.take(sample), key, _MEANT, by="meaning"):
         if result.table not in known and result.containment >= _CONTAINED:

@@ -36,7 +36,7 @@ class PartnerTable:
         """The number of rows."""
         return self._entry.rows
 
-    def place(self, name: str) -> int:
+    def column_index(self, name: str) -> int:
         """The index of the first column with this name."""
         for index, column in enumerate(self.columns):
             if column.name == name:
@@ -45,11 +45,11 @@ class PartnerTable:
             f"the lake table {self.name} no longer has a column {name!r}: fit the joiner again"
         )
 
-    def place_of(self, place: int, name: str) -> int:
+    def find_column_index(self, place: int, name: str) -> int:
         """The index of a column seen before; the same one if names repeat."""
         if place < len(self.columns) and self.columns[place].name == name:
             return place
-        return self.place(name)
+        return self.column_index(name)
 
     def find(self, tokens: pa.LargeStringArray) -> Array:
         """The codes of canonical values."""
@@ -59,7 +59,7 @@ class PartnerTable:
         """The code of each row of a column."""
         return self._segment.rows.codes(self._number(name), self.rows)
 
-    def distinct(self, name: str) -> Array:
+    def distinct_codes(self, name: str) -> Array:
         """The distinct codes of a column."""
         return self._segment.rows.set_with_counts(self._number(name), self.rows)[0]
 
@@ -75,37 +75,37 @@ class PartnerTable:
         return pa.Table.from_arrays(columns, names=list(names))
 
     def _number(self, name: str) -> int:
-        return self.columns[self.place(name)].number
+        return self.columns[self.column_index(name)].column_id
 
     # -- one value for each partner ------------------------------------------------------------
 
-    def numbers(self, place: int, partners: Partners) -> Array | None:
+    def mean_numbers(self, column_index: int, partners: Partners) -> Array | None:
         """The mean number of each partner's rows; None if the column is not numeric."""
-        codes, distinct, inverse = self._cells(place, partners)
+        codes, distinct, inverse = self._cells(column_index, partners)
         numbers = _as_numbers(self.tokens(distinct))
         if numbers is None:
             return None
         known = codes != NULL
         values = numbers[inverse]
         known[known] = np.isfinite(values)
-        values, which = values[np.isfinite(values)], partners.which[known]
+        values, which = values[np.isfinite(values)], partners.partner_of_row[known]
         sums = np.bincount(which, values, partners.count)
         counts = np.bincount(which, minlength=partners.count)
         with np.errstate(invalid="ignore"):
             return np.asarray(sums / counts)
 
-    def most_frequent(self, place: int, partners: Partners) -> pa.LargeStringArray:
+    def most_frequent(self, column_index: int, partners: Partners) -> pa.LargeStringArray:
         """The most frequent value of each partner's rows, as first written; among equally frequent
         values, the first in text order."""
         import pyarrow as pa
 
-        codes, distinct, inverse = self._cells(place, partners)
+        codes, distinct, inverse = self._cells(column_index, partners)
         rows = np.flatnonzero(codes != NULL)
         texts = self.tokens(distinct)
         order = np.empty(len(distinct), np.int64)
         order[np.argsort(texts.to_numpy(zero_copy_only=False))] = np.arange(len(distinct))
         value = order[inverse]
-        pair = partners.which[rows] * (len(distinct) + 1) + value
+        pair = partners.partner_of_row[rows] * (len(distinct) + 1) + value
         pairs, first, counts = np.unique(pair, return_index=True, return_counts=True)
         which = pairs // (len(distinct) + 1)
         best = np.lexsort((pairs, -counts, which))
@@ -113,20 +113,20 @@ class PartnerTable:
         chosen = best[begin]
         at = np.full(partners.count, np.int64(-1))
         at[which[chosen]] = rows[first[chosen]]
-        ids = self._ids(place)[partners.rows[at[at >= 0]]]
+        ids = self._ids(column_index)[partners.rows[at[at >= 0]]]
         written = self._segment.rows.texts(ids, self._segment.dictionary.texts)
         positions = np.where(at >= 0, np.cumsum(at >= 0) - 1, 0)
         return written.take(pa.array(positions, mask=at < 0))
 
-    def held(self, place: int, partners: Partners) -> Array:
+    def distinct_pairs(self, column_index: int, partners: Partners) -> Array:
         """The distinct (partner, code) pairs of a column, as one integer each."""
-        codes = self._segment.rows.codes_of(self._ids(place)[partners.rows])
+        codes = self._segment.rows.codes_of(self._ids(column_index)[partners.rows])
         known = codes != NULL
-        pairs = (partners.which[known].astype(np.int64) << 32) | codes[known]
+        pairs = (partners.partner_of_row[known].astype(np.int64) << 32) | codes[known]
         return np.asarray(np.unique(pairs))
 
     def _ids(self, place: int) -> Array:
-        return self._segment.rows.value_ids(self.columns[place].number, self.rows)
+        return self._segment.rows.value_ids(self.columns[place].column_id, self.rows)
 
     def _cells(self, place: int, partners: Partners) -> tuple[Array, Array, Array]:
         """The codes of the partners' rows, the distinct ones, and the index of each non-null code

@@ -35,17 +35,21 @@ class TextMatcher:
     similarity (0 to 1) of their `vectors` is at least `least`."""
 
     vectors: Any
-    least: float
+    threshold: float
     known: Mapping[str, str]
 
-    def nearest(self, mine: Sequence[str], theirs: Sequence[str]) -> Array:
+    def match(self, texts: Sequence[str], candidates: Sequence[str]) -> Array:
         """The position in `theirs` of the match of each text in `mine`, -1 for none."""
-        positions = {text: position for position, text in enumerate(theirs)}
-        matches = np.array([positions.get(self.known.get(text, ""), -1) for text in mine], np.int64)
-        rest = np.flatnonzero([text not in self.known for text in mine])
+        positions = {text: position for position, text in enumerate(candidates)}
+        matches = np.array(
+            [positions.get(self.known.get(text, ""), -1) for text in texts], np.int64
+        )
+        rest = np.flatnonzero([text not in self.known for text in texts])
         if len(rest):
-            position, alike = most_similar(self.vectors, [mine[i] for i in rest.tolist()], theirs)
-            matches[rest] = np.where(alike >= self.least, position, -1)
+            position, alike = most_similar(
+                self.vectors, [texts[i] for i in rest.tolist()], candidates
+            )
+            matches[rest] = np.where(alike >= self.threshold, position, -1)
         return matches
 
 
@@ -57,7 +61,9 @@ def fit_vectorizer(texts: Sequence[str]) -> Any:
     return vectors.fit([*texts, "  "])
 
 
-def most_similar(vectors: Any, mine: Sequence[str], theirs: Sequence[str]) -> tuple[Array, Array]:
+def most_similar(
+    vectors: Any, texts: Sequence[str], candidates: Sequence[str]
+) -> tuple[Array, Array]:
     """The position of the most similar text in `theirs` for each in `mine`, and its similarity.
 
     >>> towns = ["basel", "bern", "bergen"]
@@ -65,12 +71,12 @@ def most_similar(vectors: Any, mine: Sequence[str], theirs: Sequence[str]) -> tu
     >>> position.tolist(), bool(alike[0] > 0.4)
     ([1], True)
     """
-    position, alike = np.zeros(len(mine), np.int64), np.zeros(len(mine))
-    if not len(theirs):
+    position, alike = np.zeros(len(texts), np.int64), np.zeros(len(texts))
+    if not len(candidates):
         return position, alike
-    others = vectors.transform(theirs).T.tocsc()
-    for begin in range(0, len(mine), _BLOCK):
-        products = (vectors.transform(mine[begin : begin + _BLOCK]) @ others).tocsr()
+    others = vectors.transform(candidates).T.tocsc()
+    for begin in range(0, len(texts), _BLOCK):
+        products = (vectors.transform(texts[begin : begin + _BLOCK]) @ others).tocsr()
         rows = np.repeat(np.arange(products.shape[0]), np.diff(products.indptr))
         order = np.lexsort((products.indices, -products.data, rows))
         row, first = np.unique(rows, return_index=True)  # rows ascend, also in this order
@@ -88,7 +94,7 @@ def learn_matcher(
 
     from lakejoin.joins.fuzzy import FuzzyOptions, find_fuzzy_join, fuzzy_matches
 
-    codes = table.distinct(column)
+    codes = table.distinct_codes(column)
     theirs = table.tokens(codes)
     mine, options = tokens, FuzzyOptions(_PRECISION)
     equal = _equal_texts(table.find(tokens), codes)

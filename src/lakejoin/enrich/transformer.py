@@ -134,9 +134,9 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         lake = self._opened
         chooser = prepare_chooser(lake, mine, target, wanted, limits, lambda message: None)
         choice = chooser.choose(np.arange(len(chooser.gathered.rows)))
-        chosen = [chooser.gathered.values[position].column for position in choice.places]
+        chosen = [chooser.gathered.values[position].column for position in choice.positions]
         links, columns = used_links(chooser.gathered.links, chosen)
-        self.index_: str = lake.snapshot.place.uri
+        self.index_: str = lake.snapshot.location.uri
         self.links_: tuple[Link, ...] = tuple(links)
         self.columns_: tuple[LakeColumn, ...] = tuple(columns)
         self.worth_: tuple[float, ...] = choice.worth

@@ -68,9 +68,9 @@ class FileChunk:
 
     source: SourceFile
     format: str
-    number: int
+    index: int
     count: int
-    bytes: ByteRange = _NO_BYTES
+    byte_range: ByteRange = _NO_BYTES
     layout: Layout | None = None
     footer: Footer | None = None
     keys: tuple[str, ...] = ()
@@ -98,46 +98,46 @@ def plan_chunks(
     return None
 
 
-def scan_chunk(split: ChunkPlan, number: int) -> CutScan:
+def scan_chunk(plan: ChunkPlan, index: int) -> CutScan:
     """Scan one cut; cuts can be scanned in parallel."""
-    if split.format == "parquet":
+    if plan.format == "parquet":
         return CutScan()
-    cut = split.cuts[number]
-    blob = Blob.of_file(split.source.name, split.source.uri, split.source.size)
-    if split.format == "jsonl":
+    cut = plan.cuts[index]
+    blob = Blob.of_file(plan.source.name, plan.source.uri, plan.source.size)
+    if plan.format == "jsonl":
         return scan_json_lines(blob, cut)
-    assert split.layout is not None
-    return scan_quotes(blob, cut, Grammar.of(split.layout.dialect))
+    assert plan.layout is not None
+    return scan_quotes(blob, cut, Grammar.of(plan.layout.dialect))
 
 
 def resolve_chunks(
-    split: ChunkPlan, scans: Sequence[CutScan], limits: ReadLimits = DEFAULT_LIMITS
+    plan: ChunkPlan, scans: Sequence[CutScan], limits: ReadLimits = DEFAULT_LIMITS
 ) -> list[FileChunk]:
     """Combine the scans of all cuts into chunks."""
-    source, form = split.source, split.format
+    source, form = plan.source, plan.format
     if form == "parquet":
-        count = len(split.row_groups)
+        count = len(plan.row_groups)
         return [
-            FileChunk(source, form, i, count, row_groups=g) for i, g in enumerate(split.row_groups)
+            FileChunk(source, form, i, count, row_groups=g) for i, g in enumerate(plan.row_groups)
         ]
     if form == "jsonl":
         keys = tuple(collect_keys(dict.fromkeys(scan.keys) for scan in scans))
         if len(keys) > limits.columns or not keys:
             raise UnreadableFile(source.name, "too many columns", f"the limit is {limits.columns}")
-        count = len(split.cuts)
+        count = len(plan.cuts)
         return [
-            FileChunk(source, form, i, count, cut, keys=keys) for i, cut in enumerate(split.cuts)
+            FileChunk(source, form, i, count, cut, keys=keys) for i, cut in enumerate(plan.cuts)
         ]
-    starts = starts_by_parity(split.cuts, scans)
+    starts = starts_by_parity(plan.cuts, scans)
     if starts is None:
-        assert split.layout is not None
-        grammar = Grammar.of(split.layout.dialect)
+        assert plan.layout is not None
+        grammar = Grammar.of(plan.layout.dialect)
         blob = Blob.of_file(source.name, source.uri, source.size)
-        starts = starts_by_reading(blob, split.cuts, grammar, limits)
-    ends = [*starts[1:], split.cuts[-1].end]
+        starts = starts_by_reading(blob, plan.cuts, grammar, limits)
+    ends = [*starts[1:], plan.cuts[-1].end]
     ranges = [ByteRange(s, e) for s, e in zip(starts, ends, strict=True) if e > s]
     return [
-        FileChunk(source, form, i, len(ranges), r, split.layout, split.footer)
+        FileChunk(source, form, i, len(ranges), r, plan.layout, plan.footer)
         for i, r in enumerate(ranges)
     ]
 
@@ -149,20 +149,20 @@ def open_chunk(chunk: FileChunk, limits: ReadLimits = DEFAULT_LIMITS) -> TableSt
     if chunk.format == "parquet":
         return open_parquet(blob, limits, chunk.row_groups)
     if chunk.format == "jsonl":
-        lines = Blob(blob.name, blob.label, lambda: open_range(blob, chunk.bytes))
+        lines = Blob(blob.name, blob.label, lambda: open_range(blob, chunk.byte_range))
         return json_lines_stream(lines, chunk.keys, limits)
     layout = chunk.layout
     assert layout is not None
 
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
-        if chunk.number == 0:
+        if chunk.index == 0:
             add_preamble_loss(layout, losses)
         # The byte order mark of a file is before the first chunk.
         charset = layout.dialect.encoding.removesuffix("-sig")
-        with open_range(blob, chunk.bytes) as file:
+        with open_range(blob, chunk.byte_range) as file:
             blocks = Utf8Blocks(file, charset, losses)
             yield from parse_batches(blocks, layout, limits, losses, footer=False)
-        if chunk.number == chunk.count - 1 and chunk.footer is not None:
+        if chunk.index == chunk.count - 1 and chunk.footer is not None:
             add_footer_loss(chunk.footer, losses)
 
     kind = "tsv" if layout.dialect.delimiter == "\t" else "csv"

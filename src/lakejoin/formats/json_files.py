@@ -59,8 +59,8 @@ def _open_document(blob: Blob, charset: str, limits: ReadLimits) -> TableStream:
     names, notes = _names(blob, keys, len(rows), sum(map(len, rows)), limits)
 
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
-        detail = ", ".join(records.beside[:5])
-        losses.add("value beside the records", len(records.beside), detail)
+        detail = ", ".join(records.other_keys[:5])
+        losses.add("value beside the records", len(records.other_keys), detail)
         step = _rows_at_once(len(keys))
         for start in range(0, len(rows), step):
             yield text_batch(rows[start : start + step], keys, names)
@@ -184,7 +184,7 @@ class Records:
     """The rows of a document, and the keys of other values next to them."""
 
     rows: list[dict[str, Any]]
-    beside: list[str] = field(default_factory=list)
+    other_keys: list[str] = field(default_factory=list)
 
 
 def find_records(document: Any) -> Records | None:

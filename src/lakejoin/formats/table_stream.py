@@ -36,7 +36,7 @@ class TableStream:
     name: str
     format: str
     column_names: tuple[str, ...]
-    reading: BatchReader
+    read_batches: BatchReader
     dialect: Dialect | None = None
     notes: tuple[str, ...] = ()
     limits: ReadLimits = DEFAULT_LIMITS
@@ -45,12 +45,12 @@ class TableStream:
     @property
     def losses(self) -> list[Loss]:
         """What was lost so far."""
-        return self._losses.listed()
+        return self._losses.to_list()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, in order; each call reads the table from its start."""
         self._losses = Losses()
-        for batch in self.reading(self._losses):
+        for batch in self.read_batches(self._losses):
             yield plain_batch(batch, self.limits, self._losses)
 
 

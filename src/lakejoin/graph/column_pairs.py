@@ -34,7 +34,7 @@ class JoinableColumns:
         """The column index of each rank."""
         sizes = np.asarray(self.segment.postings.set_sizes(), dtype=np.int64)
         usable = sizes >= max(1, self.least)
-        usable[SegmentTables(self.segment).dead] = False
+        usable[SegmentTables(self.segment).deleted_columns] = False
         chosen = np.flatnonzero(usable)
         return chosen[np.argsort(-sizes[chosen], kind="stable")]
 
@@ -103,7 +103,7 @@ class SegmentOverlap:
     def __len__(self) -> int:
         return len(self.count)
 
-    def turned(self) -> SegmentOverlap:
+    def reversed(self) -> SegmentOverlap:
         """The same, seen from the other segment."""
         return SegmentOverlap(self.theirs, self.mine, self.count)
 
@@ -181,7 +181,7 @@ def find_pairs(
     there = _contained(mine, theirs.side, shared, numbers, share, most)
     if left == right:
         return there
-    back = _contained(theirs, mine.side, shared.turned(), (right, left), share, most)
+    back = _contained(theirs, mine.side, shared.reversed(), (right, left), share, most)
     return concat_pairs([there, back])
 
 

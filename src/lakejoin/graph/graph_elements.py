@@ -108,7 +108,7 @@ class GraphNodes:
             raise UnknownTable(f"no table {name!r} in the index")
         segment, entry = found
         index = next(i for i, known in enumerate(self.snapshot.segments) if known is segment)
-        return int(self._first_table[index]) + entry.number
+        return int(self._first_table[index]) + entry.table_id
 
     def _names(self, of: str, numbers: Array, first: Array) -> pa.ChunkedArray:
         import pyarrow as pa

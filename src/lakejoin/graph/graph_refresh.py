@@ -39,7 +39,7 @@ class EarlierGraph:
     snapshot: Snapshot
 
     @cached_property
-    def now(self) -> Array:
+    def current_index(self) -> Array:
         """The current index of each segment of the graph; -1 if it has been removed."""
         numbers = {segment.record.id: n for n, segment in enumerate(self.snapshot.segments)}
         return np.array(
@@ -47,76 +47,78 @@ class EarlierGraph:
         )
 
     @cached_property
-    def before(self) -> Array:
+    def earlier_index(self) -> Array:
         """The index that each segment had in the graph; -1 for a new one."""
         before = np.full(len(self.snapshot.segments), -1, dtype=np.int64)
-        there = self.now >= 0
-        before[self.now[there]] = np.flatnonzero(there)
+        there = self.current_index >= 0
+        before[self.current_index[there]] = np.flatnonzero(there)
         return before
 
     @property
-    def fresh(self) -> Array:
+    def new_segments(self) -> Array:
         """Which segments of the index are not in the graph."""
-        return self.before < 0
+        return self.earlier_index < 0
 
     @property
     def in_order(self) -> bool:
         """Whether segments kept their order, which decides pairs of equally large columns."""
-        return bool((np.diff(self.now[self.now >= 0]) > 0).all())
+        return bool((np.diff(self.current_index[self.current_index >= 0]) > 0).all())
 
     @cached_property
     def _dead(self) -> Array:
         """The columns removed since, by their index in the graph, of segments that remain."""
         parts = [np.zeros(0, dtype=np.int64)]
         for number, record in enumerate(self.stored.segments):
-            if self.now[number] >= 0:
-                here = self.snapshot.segments[self.now[number]]
+            if self.current_index[number] >= 0:
+                here = self.snapshot.segments[self.current_index[number]]
                 if here.record.dead != record.dead:
-                    columns = SegmentTables(here).dead
+                    columns = SegmentTables(here).deleted_columns
                     parts.append(column_keys(np.full(len(columns), number), columns))
         return np.concatenate(parts)
 
     @property
     def is_whole(self) -> bool:
         """Whether none of its columns has been removed."""
-        return bool((self.now >= 0).all()) and not len(self._dead)
+        return bool((self.current_index >= 0).all()) and not len(self._dead)
 
     def alive(self, segment: Array, column: Array) -> Array:
         """Which columns, by their index in the graph, still exist."""
-        alive = np.asarray(self.now[segment] >= 0)
+        alive = np.asarray(self.current_index[segment] >= 0)
         if len(self._dead):
             alive &= ~np.isin(column_keys(segment, column), self._dead)
         return alive
 
-    def still(self, pairs: ColumnPairs) -> ColumnPairs:
+    def still_valid(self, pairs: ColumnPairs) -> ColumnPairs:
         """The pairs of the graph that still hold, with the current indexes of segments."""
         if not self.is_whole:
             both = self.alive(pairs.segment, pairs.column)
             both &= self.alive(pairs.other_segment, pairs.other_column)
             pairs = pairs.take(both)
-        sizes = pairs.column, pairs.size, self.now[pairs.other_segment]
+        sizes = pairs.column, pairs.size, self.current_index[pairs.other_segment]
         rest = pairs.other_column, pairs.other_size, pairs.shared
-        return ColumnPairs(self.now[pairs.segment], *sizes, *rest)
+        return ColumnPairs(self.current_index[pairs.segment], *sizes, *rest)
 
-    def lacking(self, number: int) -> Array:
+    def columns_to_recount(self, number: int) -> Array:
         """The columns of a segment (by its index in the graph) that keep only their best partners
         and have lost one: they need partners that were not kept."""
         file = self.stored.pairs(number)
         none = np.zeros(0, dtype=np.int64)
-        if file is None or self.is_whole or self.now[number] < 0:
+        if file is None or self.is_whole or self.current_index[number] < 0:
             return none
         cut, lacking = file.cut(), [none]
         for begin in range(0, len(cut), _AT_ONCE):
-            pairs = file.of(cut[begin : begin + _AT_ONCE])
+            pairs = file.pairs_of(cut[begin : begin + _AT_ONCE])
             lost = self.alive(pairs.segment, pairs.column)
             lost &= ~self.alive(pairs.other_segment, pairs.other_column)
             lacking.append(np.unique(pairs.column[lost]))
         return np.concatenate(lacking)
 
     @cached_property
-    def lacks(self) -> bool:
+    def needs_recount(self) -> bool:
         """Whether any column needs partners that were not kept."""
-        return any(len(self.lacking(number)) for number in range(len(self.stored.segments)))
+        return any(
+            len(self.columns_to_recount(number)) for number in range(len(self.stored.segments))
+        )
 
 
 def cut_columns(file: PairFile, kept: EarlierGraph, number: int) -> Array:
@@ -136,7 +138,7 @@ class EarlierPairs:
 
     kept: EarlierGraph
     number: int
-    again: Array
+    recounted: Array
 
 
 def write_pairs(
@@ -165,7 +167,7 @@ def write_pairs(
         before = cut_before[(cut_before >= begin) & (cut_before < end)]
         writer.append(best, np.concatenate([cut & _COLUMN, before]))
         if len(best):
-            turned(best.turned())
+            turned(best.reverse())
     return writer.finish()
 
 
@@ -177,7 +179,7 @@ def write_reverse_pairs(out: ArrayFileWriter, sizes: Array, slices: Sequence[Pai
     for part in slices:
         number += np.bincount(part.columns(), minlength=len(sizes))
     for begin, end in cut_ranges(np.concatenate(([0], np.cumsum(number))), _PAIRS):
-        pairs = concat_pairs([part.of(begin, end) for part in slices])
+        pairs = concat_pairs([part.pairs_in(begin, end) for part in slices])
         writer.append(pairs.take(sorted_best_first(pairs)), np.zeros(0, dtype=np.int64))
     return writer.finish()[0]
 
@@ -189,9 +191,9 @@ def _sources(
     file = None if old is None else old.kept.stored.pairs(old.number)
     if old is not None and file is not None:
         columns = np.arange(begin, end)
-        yield old.kept.still(file.of(columns[~np.isin(columns, old.again)]))
+        yield old.kept.still_valid(file.pairs_of(columns[~np.isin(columns, old.recounted)]))
     for part in counted:
-        yield part.of(begin, end)
+        yield part.pairs_in(begin, end)
 
 
 def _cut_before(old: EarlierPairs | None) -> Array:
@@ -199,4 +201,4 @@ def _cut_before(old: EarlierPairs | None) -> Array:
     if old is None or file is None:
         return np.zeros(0, dtype=np.int64)
     cut = cut_columns(file, old.kept, old.number)
-    return cut[~np.isin(cut, old.again)]
+    return cut[~np.isin(cut, old.recounted)]

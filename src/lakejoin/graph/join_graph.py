@@ -39,7 +39,7 @@ class JoinGraph:
         stored = snapshot.graph()
         if stored is None:
             raise InputError(
-                f"the index at {snapshot.place} has no join graph yet: run lakejoin graph"
+                f"the index at {snapshot.location} has no join graph yet: run lakejoin graph"
             )
         self.options: GraphOptions = stored.options
         self.cut = stored.cut
@@ -51,19 +51,19 @@ class JoinGraph:
     def complete(self) -> bool:
         """False if pairs are missing until `lakejoin graph` refreshes it: those of tables indexed
         since, and those that a column did not keep because of others that have been removed."""
-        return self.knows_all and not self._kept.lacks
+        return self.knows_all and not self._kept.needs_recount
 
     @property
     def knows_all(self) -> bool:
         """Whether no table has been indexed since the graph was built."""
-        return not self._kept.fresh.any()
+        return not self._kept.new_segments.any()
 
     @cached_property
     def _length(self) -> int:
         if self._kept.is_whole:
             return self._stored.count
         return sum(
-            len(self._kept.still(file.of(np.arange(*columns))))
+            len(self._kept.still_valid(file.pairs_of(np.arange(*columns))))
             for segment in range(len(self._stored.segments))
             if (file := self._stored.pairs(segment)) is not None
             for columns in file.ranges(_AT_ONCE)
@@ -79,11 +79,13 @@ class JoinGraph:
     def pairs_of(self, segment: int, columns: Array) -> ColumnPairs:
         """All pairs of some columns of a segment, with columns that contain them and columns that
         they contain."""
-        before = int(self._kept.before[segment])
+        before = int(self._kept.earlier_index[segment])
         if before < 0:
             return concat_pairs([])
         both = [self._stored.pairs(before, turned) for turned in (False, True)]
-        found = [self._kept.still(file.of(columns)) for file in both if file is not None]
+        found = [
+            self._kept.still_valid(file.pairs_of(columns)) for file in both if file is not None
+        ]
         return concat_pairs(found)
 
     def edges_of(self, tables: Array, min: float | None = None, numbers: bool = True) -> Edges:
@@ -98,7 +100,7 @@ class JoinGraph:
     def batches(self, min: float | None = None, numbers: bool = True) -> Iterator[Edges]:
         """All edges in batches; the edges of a table come together."""
         for before in range(len(self._stored.segments)):
-            segment = int(self._kept.now[before])
+            segment = int(self._kept.current_index[before])
             files = [self._stored.pairs(before, turned) for turned in (False, True)]
             starts = [file.start for file in files if file is not None]
             if segment < 0 or not starts:

@@ -24,11 +24,11 @@ MOST_HASH_RANGES = 256  # every directory knows at least eight bits of a hash
 
 
 def find_overlaps(
-    segments: Sequence[Segment], part: int, parts: int, wanted: Array
+    segments: Sequence[Segment], hash_range: int, hash_ranges: int, wanted: Array
 ) -> Iterator[tuple[tuple[int, int], SegmentOverlap]]:
     """By pair of segments, the values that they share in range `part` of `parts` ranges of hashes
     (a power of two); the matrix `wanted` says for which pairs."""
-    keys, codes, owners = _tokens(segments, part, parts)
+    keys, codes, owners = _tokens(segments, hash_range, hash_ranges)
     order = np.argsort(keys, kind="stable")  # within a hash, segments ascend
     keys, codes, owners = keys[order], codes[order], owners[order]
     some = np.zeros(len(keys), dtype=bool)
@@ -50,7 +50,7 @@ def _tokens(segments: Sequence[Segment], part: int, parts: int) -> tuple[Array, 
     known = min(segment.dictionary.known_bits for segment in segments)
     keys, codes, owners = [], [], []
     for number, segment in enumerate(segments):
-        hashes, own = segment.dictionary.hashed(part, parts, known)
+        hashes, own = segment.dictionary.hashes_in_range(part, parts, known)
         searched = own >= segment.postings.unsearched
         keys.append(hashes[searched])
         codes.append(own[searched].astype(np.int64))

@@ -54,7 +54,7 @@ class AggregatedTable:
     """
 
     joined: JoinedTable
-    asked: tuple[str, ...]
+    functions: tuple[str, ...]
 
     def __len__(self) -> int:
         rows = self.joined.left.num_rows
@@ -111,7 +111,7 @@ class AggregatedTable:
     def _columns(self) -> list[_Column]:
         names = self.joined.right.column_names
         shown = self.joined.schema.names[self.joined.left.num_columns :]
-        rest, named = _parse_functions(self.asked, names)
+        rest, named = _parse_functions(self.functions, names)
         functions = {index: [rest] for index in range(len(names)) if rest} | named
         taken = {*self.joined.schema.names}
         columns = []
@@ -153,9 +153,9 @@ def _parse_functions(
     return rest, named
 
 
-def check_aggregate(asked: Sequence[str], names: Sequence[str]) -> None:
+def check_aggregate(functions: Sequence[str], names: Sequence[str]) -> None:
     """Reject bad aggregates before any work is done."""
-    _parse_functions(asked, names)
+    _parse_functions(functions, names)
 
 
 def _as_numbers(values: pa.Array, column: _Column) -> pa.Array:

@@ -34,14 +34,14 @@ def match_agreeing(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
     """Match unmatched rows whose other columns agree as they do in the matching rows."""
     if found is None or task.options.on or not _one_text(found) or _keys_contradict(found):
         return found
-    task.tell("checking which other columns agree")
+    task.report_progress("checking which other columns agree")
     tried = _with_codes(task, found)
     for _ in range(_TIMES if tried else 0):
         ways = [_left_over(task, found, *agreement) for agreement in tried]
         best = max((way for way in ways if way is not None), key=_worth, default=None)
         if best is None:
             break
-        found = found.also(best)
+        found = found.with_rule(best)
     return found
 
 
@@ -50,14 +50,14 @@ def _keys_contradict(found: JoinKey) -> bool:
 
     If values had to be rewritten, a row may be unmatched because it is written differently.
     """
-    return all(way.kind == "equal" for way in found.ways)
+    return all(way.kind == "equal" for way in found.key_rules)
 
 
 def refine_keys(task: JoinTask, found: JoinKey) -> JoinKey:
     """Separate rows that share a key by other columns that agree in nearly all rows."""
     if task.options.on or not _one_text(found) or not _is_ambiguous(found):
         return found
-    task.tell("separating rows that share a key")
+    task.report_progress("separating rows that share a key")
     best: KeyRefinement | None = None
     for agreement, codes in _with_codes(task, found, _NEARLY_ALL):
         refinement = _refine(found, agreement, codes)
@@ -66,7 +66,7 @@ def refine_keys(task: JoinTask, found: JoinKey) -> JoinKey:
     if best is None:
         return found
     task.notes.append(f"rows that share a key must also match on {best.words}: {best.why}")
-    return found.told_by(best)
+    return found.refined_by(best)
 
 
 def _with_codes(
@@ -97,7 +97,7 @@ def _left_over(
 ) -> KeyRule | None:
     """Match unmatched rows that agree, if hardly any would agree by chance."""
     values, others = codes
-    source_values = np.where(found.way_of == NO_RULE, values, NO_KEY)
+    source_values = np.where(found.rule_of == NO_RULE, values, NO_KEY)
     target_values = np.where(~found.target_joined & (found.codes >= 0), others, NO_KEY)
     count = 1 + int(max(others.max(initial=0), 0))
     # The agreeing value must be unambiguous on both sides.
@@ -123,7 +123,14 @@ def _left_over(
     sure = 1 - by_chance / rows
     program = agreement.source
     return KeyRule(
-        "agreeing", program.columns, keys, words, sure, why, program, met=agreement.target
+        "agreeing",
+        program.columns,
+        keys,
+        words,
+        sure,
+        why,
+        program,
+        target_program=agreement.target,
     )
 
 
@@ -147,7 +154,7 @@ def _count_up(
 
 def _written(task: JoinTask, found: JoinKey) -> Array:
     """A code for the text that each source row has in place of a key; every null gets its own."""
-    way = found.ways[0]
+    way = found.key_rules[0]
     texts = task.text(found.source_side, way.columns, way.program).dictionary_encode()
     numbers = np.asarray(texts.indices.fill_null(-1)).astype(np.int64)
     missing = np.flatnonzero(numbers < 0)
@@ -178,7 +185,7 @@ def _chance_matches(
 
     These are matching rows paired differently, and unmatched rows paired with matching ones.
     """
-    joined = found.way_of != NO_RULE
+    joined = found.rule_of != NO_RULE
     matched = np.where(joined, codes[0], NO_KEY)
     matched_targets = np.where(found.target_joined, codes[1], NO_KEY)
     correct = _pairs(*_with_keys(found, matched, matched_targets))

@@ -65,10 +65,10 @@ def find_agreements(task: JoinTask, found: JoinKey) -> list[Agreement]:
     A reading that agrees no more often than another and is less selective, or less simple, is
     dropped: if whole names nearly always agree, their last words add nothing.
     """
-    cache_key = (found.source_side, found.columns, str(found.program), found.ways[0].words)
-    if cache_key not in task.agreed:
-        task.agreed[cache_key] = _agreements(task, found)
-    return task.agreed[cache_key]
+    cache_key = (found.source_side, found.columns, str(found.program), found.key_rules[0].words)
+    if cache_key not in task.agreement_cache:
+        task.agreement_cache[cache_key] = _agreements(task, found)
+    return task.agreement_cache[cache_key]
 
 
 def _agreements(task: JoinTask, found: JoinKey) -> list[Agreement]:
@@ -80,7 +80,7 @@ def _agreements(task: JoinTask, found: JoinKey) -> list[Agreement]:
     likely = list(_equal_often(source_read, target_read, _HALF / 2))
     promising = {source_read[0][i] for i, _ in likely}, {target_read[0][j] for _, j in likely}
     source_read, target_read = _read(task, found, (sources, targets), promising)
-    used = set(found.ways[0].columns), set(found.columns)
+    used = set(found.key_rules[0].columns), set(found.columns)
     ranked = []
     for i, j in _equal_often(source_read, target_read, _HALF):
         first, second = source_read[0][i], target_read[0][j]

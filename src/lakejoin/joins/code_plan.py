@@ -75,7 +75,7 @@ def _parts_of_one(
     found: JoinKey, source: pa.Table, target: pa.Table, comments: list[str]
 ) -> tuple[PlanPart, ...]:
     """A key, and a second part that separates the rows of some keys."""
-    told = found.told
+    told = found.refinement
     if told is None:
         return (_part(found, source, target, comments),)
     spelling, part = _as_texts(found, source, target, comments)
@@ -108,7 +108,7 @@ def _refining_part(
 
 def _programs(found: JoinKey) -> tuple[Program, list[Program]]:
     """The program of the key, and the program of each rule."""
-    ways = [way.program or identity(way.columns[0]) for way in found.ways]
+    ways = [way.program or identity(way.columns[0]) for way in found.key_rules]
     return found.program or identity(found.columns[0]), ways
 
 
@@ -116,7 +116,7 @@ def _part(found: JoinKey, source: pa.Table, target: pa.Table, comments: list[str
     """One part: a key, and one or more rules."""
     key, ways = _programs(found)
     kinds = _kinds(source, ways[0]), _kinds(target, key)
-    only = found.ways[0]
+    only = found.key_rules[0]
     if len(ways) == 1 and only.kind == "equal" and ways[0].is_identity and key.is_identity:
         typed = _typed(found, only, *kinds, comments)
         if typed is not None:
@@ -148,7 +148,7 @@ def _spelt(
 ) -> PlanPart:
     compared = []
     for way, program, respelt, rows in zip(
-        found.ways, ways, spelling.ways, spelling.rows, strict=True
+        found.key_rules, ways, spelling.ways, spelling.rows, strict=True
     ):
         listed = way.kind in LISTED_KINDS
         comments += _too_long(respelt, rows, listed)
@@ -167,11 +167,11 @@ def _parts_of_several(
     join: Join, found: JoinKey, source: pa.Table, target: pa.Table, comments: list[str]
 ) -> tuple[PlanPart, ...]:
     """A key of several columns: one part for each pair of columns."""
-    if len(found.ways) != 1 or found.ways[0].kind != "equal":
+    if len(found.key_rules) != 1 or found.key_rules[0].kind != "equal":
         raise InputError(
             "a nearest join on several columns cannot be written as code; use pairs() for the rows"
         )
-    pairs = zip(found.ways[0].columns, found.columns, strict=True)
+    pairs = zip(found.key_rules[0].columns, found.columns, strict=True)
     rules = join.options.rules
     return tuple(plan_column_pair(source, target, pair, rules, comments) for pair in pairs)
 
@@ -337,8 +337,8 @@ def plan_sampled_join(join: Join, left: Columns, right: Columns) -> JoinPlan:
 def _general(
     part: PlanPart, source: tuple[pa.Table, Columns], target: tuple[pa.Table, Columns]
 ) -> PlanPart:
-    ways = tuple(_compared(way, *source) for way in part.ways)
-    return replace(part, key=_compared(part.key, *target), ways=ways)
+    ways = tuple(_compared(way, *source) for way in part.sources)
+    return replace(part, key=_compared(part.key, *target), sources=ways)
 
 
 def _compared(side: ComparedSide, sample: pa.Table, columns: Columns) -> ComparedSide:

@@ -36,11 +36,11 @@ class Spelling:
     ways: tuple[Spellings, ...]
     rows: tuple[int, ...]
     key_rows: int
-    stands: tuple[pa.Array, Array]  # texts, and the position of the text of each key
+    key_texts: tuple[pa.Array, Array]  # texts, and the position of the text of each key
 
     def texts_of(self, keys: Array) -> tuple[str, ...]:
         """The texts of keys that have one."""
-        texts, chosen = self.stands
+        texts, chosen = self.key_texts
         positions = chosen[keys]
         return tuple(texts.take(positions[positions >= 0]).to_pylist())
 
@@ -56,15 +56,15 @@ def find_spelling(found: JoinKey, ways: Sequence[Text], key: Text) -> Spelling:
     sources = []
     for index, text in enumerate(ways):
         # Rows that match by an earlier rule never reach this one.
-        reached = (found.way_of == NO_RULE) | (found.way_of >= index)
-        codes = np.where(found.way_of == index, found.ways[index].codes, NO_KEY)
+        reached = (found.rule_of == NO_RULE) | (found.rule_of >= index)
+        codes = np.where(found.rule_of == index, found.key_rules[index].codes, NO_KEY)
         sources.append(_Texts.of(apply_program(*text), codes, reached))
     folds = all(has_agreed_case(side.texts) for side in (target, *sources))
     best: Spelling | None = None
     for normal in FORMS:
         if normal.lower and not folds:
             continue
-        listed = [way.kind in LISTED_KINDS for way in found.ways]
+        listed = [way.kind in LISTED_KINDS for way in found.key_rules]
         spelling = _spelling(normal, target, sources, listed, found.count)
         if spelling and (best is None or spelling.exceptions < best.exceptions):
             best = spelling

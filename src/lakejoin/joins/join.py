@@ -231,7 +231,7 @@ class Join:
         found = self.known
         if not self.options.one_to_one:
             return found.keys
-        keys, way = found.keys, found.way_of
+        keys, way = found.keys, found.rule_of
         if found.source_side == "left":
             return one_to_one_keys(keys, way)
         once = one_to_one_keys(Keys(keys.right, keys.left, keys.count), way)
@@ -299,13 +299,13 @@ def steps_of(found: JoinKey, keys: Keys) -> tuple[Step, ...]:
     codes = keys.left, keys.right
     if found.source_side == "right":
         partners, codes = partners[::-1], codes[::-1]
-    rule_of = np.where(partners[0] > 0, found.way_of, NO_RULE)
-    first = np.full(keys.count + 1, len(found.ways), np.int64)
+    rule_of = np.where(partners[0] > 0, found.rule_of, NO_RULE)
+    first = np.full(keys.count + 1, len(found.key_rules), np.int64)
     joined = rule_of >= 0
     np.minimum.at(first, codes[0][joined], rule_of[joined])
     rule_of_target = np.where(partners[1] > 0, first[codes[1]], NO_RULE)
     steps = []
-    for index, rule in enumerate(found.ways):
+    for index, rule in enumerate(found.key_rules):
         rows = np.count_nonzero(rule_of == index), np.count_nonzero(rule_of_target == index)
         left, right = map(int, rows if found.source_side == "left" else rows[::-1])
         program = rule.program if rule.kind == "transform" else None

@@ -39,7 +39,7 @@ def match_fuzzy(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
         return _fuzzy_alone(task)
     if len(found.columns) > 1 and found.program is None:
         return found  # a key of several columns is not one text
-    task.tell("fuzzy matching the unmatched rows")
+    task.report_progress("fuzzy matching the unmatched rows")
     order = (True, False) if found.more_targets_join else (False, True)
     for of_target in order:
         found = _also_fuzzy(task, found, of_target)
@@ -56,12 +56,12 @@ def _also_fuzzy(task: JoinTask, found: JoinKey, of_target: bool) -> JoinKey:
         texts = task.text(found.source_side, columns, program)
         options = _fuzzy_options(task)
         if of_target:
-            matches = fuzzy_matches(key, texts, options, found.known_of_target)
+            matches = fuzzy_matches(key, texts, options, found.matched_targets)
             targets, sources = matches.left_rows, matches.right_rows
         else:
             matches = fuzzy_matches(texts, key, options, found.known)
             sources, targets = matches.left_rows, matches.right_rows
-        fresh = found.way_of[sources] == NO_RULE
+        fresh = found.rule_of[sources] == NO_RULE
         if fresh.sum() <= most:
             continue
         most = int(fresh.sum())
@@ -70,7 +70,7 @@ def _also_fuzzy(task: JoinTask, found: JoinKey, of_target: bool) -> JoinKey:
         words = side_words(found.source_side, source_words, _key_words(found), "~")
         sure, why = _mean(matches.chance), _fuzzy_why(matches)
         way = KeyRule("fuzzy", columns, codes, words, sure, why, program, distance)
-        best = found.also(way)
+        best = found.with_rule(way)
     return best
 
 
@@ -78,7 +78,7 @@ def match_meaning(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
     """Match each left row with the right row closest in meaning."""
     from lakejoin.joins.nearest.nearest_meanings import find_nearest_meanings
 
-    task.tell("comparing texts by meaning")
+    task.report_progress("comparing texts by meaning")
     ((left, right),) = task.options.on
     tau = TAU if task.options.tau is None else task.options.tau
     once = task.options.one_to_one
@@ -93,7 +93,7 @@ def match_nearest(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
     """Match each left row with the nearest right row, by number, time or coordinates."""
     from lakejoin.joins.nearest.nearest_rows import NearestOptions, find_nearest_rows
 
-    task.tell("looking for the nearest rows")
+    task.report_progress("looking for the nearest rows")
     within = task.options.within
     near = find_nearest_rows(task.left, task.right, task.options.on, NearestOptions(within=within))
     limit = "" if within is None else f", at most {within} away"
@@ -109,7 +109,7 @@ def _fuzzy_options(task: JoinTask) -> FuzzyOptions:
 def _fuzzy_alone(task: JoinTask) -> JoinKey | None:
     from lakejoin.joins.fuzzy import find_fuzzy_join
 
-    task.tell("looking for columns with similar values")
+    task.report_progress("looking for columns with similar values")
     if len(task.options.on) > 1:
         raise InputError(
             f"a fuzzy join takes one column of each table; got {len(task.options.on)} pairs"
@@ -130,12 +130,12 @@ def _fuzzy_alone(task: JoinTask) -> JoinKey | None:
     codes, distance = _codes_at(found, sources, targets, matches.distance, size)
     words = side_words(side, source, target, "~")
     sure, why = _mean(matches.chance), _fuzzy_why(matches)
-    return found.also(KeyRule("fuzzy", (source,), codes, words, sure, why, None, distance))
+    return found.with_rule(KeyRule("fuzzy", (source,), codes, words, sure, why, None, distance))
 
 
 def _texts_to_match(found: JoinKey) -> list[tuple[tuple[str, ...], Program | None]]:
     """The texts to compare with the key: the best program's result, and the column it reads."""
-    way = found.ways[0]
+    way = found.key_rules[0]
     texts: list[tuple[tuple[str, ...], Program | None]] = []
     if way.program is not None and not way.program.is_identity:
         texts.append((way.columns, way.program))
@@ -162,14 +162,16 @@ def _nearest_found(task: JoinTask, kind: str, near: RowDistances, why: str) -> J
     rows = task.left.num_rows
     codes, distance = _codes_at(found, near.left_rows, near.right_rows, near.distance, rows)
     sure = 1.0 if kind == "nearest" else 1 - _mean(near.distance)
-    return found.also(KeyRule(kind, left_names, codes, words, sure, why, None, distance, near.unit))
+    return found.with_rule(
+        KeyRule(kind, left_names, codes, words, sure, why, None, distance, near.unit)
+    )
 
 
 def _codes_at(
     found: JoinKey, sources: Array, targets: Array, distances: Array, rows: int | None = None
 ) -> tuple[Array, Array]:
     """The key of each source row and its distance, from pairs of rows."""
-    rows = len(found.way_of) if rows is None else rows
+    rows = len(found.rule_of) if rows is None else rows
     codes, distance = np.full(rows, NO_KEY, np.int64), np.full(rows, np.nan)
     order = np.argsort(-distances, kind="stable")  # the nearest is written last and stays
     codes[sources[order]] = found.codes[targets[order]]
@@ -226,7 +228,7 @@ def join_tables(
     if found is not None and options.by in (None, "auto"):
         found = refine_keys(task, found)
     if found is not None and not _joins(found) and not (options.by == "equal" and options.on):
-        task.attempts.append(RejectedJoin(found.ways[0].words, 0, 0, "no rows match"))
+        task.attempts.append(RejectedJoin(found.key_rules[0].words, 0, 0, "no rows match"))
         found = None
     join = Join(left, right, options, found, tuple(task.attempts), tuple(task.notes), names)
     return _without_idle_steps(join)
@@ -236,11 +238,11 @@ def _without_idle_steps(join: Join) -> Join:
     """Drop the steps that add no row, after the steps before them and one-to-one pairing."""
     if join.found is None or len(join.steps) == 1:
         return join
-    steps = zip(join.found.ways, join.steps, strict=True)
+    steps = zip(join.found.key_rules, join.steps, strict=True)
     ways = tuple(way for way, step in steps if step.left_rows or step.right_rows)
     if len(ways) in (0, len(join.steps)):
         return join
-    return replace(join, found=replace(join.found, ways=ways))
+    return replace(join, found=replace(join.found, key_rules=ways))
 
 
 def _run_matcher(matcher: Matcher, task: JoinTask, found: JoinKey | None) -> JoinKey | None:
@@ -256,7 +258,7 @@ def _run_matcher(matcher: Matcher, task: JoinTask, found: JoinKey | None) -> Joi
 
 def _nothing_left(found: JoinKey) -> bool:
     """Whether every row of one side has a match."""
-    return bool((found.way_of >= 0).all() or found.target_joined.all())
+    return bool((found.rule_of >= 0).all() or found.target_joined.all())
 
 
 def _columns_suffice(found: JoinKey, options: JoinOptions) -> bool:
@@ -265,7 +267,7 @@ def _columns_suffice(found: JoinKey, options: JoinOptions) -> bool:
 
 
 def _joins(found: JoinKey) -> bool:
-    return bool((found.way_of >= 0).any())
+    return bool((found.rule_of >= 0).any())
 
 
 def _check(left: pa.Table, right: pa.Table, options: JoinOptions) -> None:

@@ -110,7 +110,7 @@ def _resolve_pair(item: Any, left: Sequence[str], right: Sequence[str]) -> tuple
     return left[left_index], right[right_index]
 
 
-def read_input(thing: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
+def read_input(source: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
     """The rows of a path (`book.xlsx#sheet` for a part of a file), a `Table` or a data frame, and
     what was lost in reading.
 
@@ -123,13 +123,13 @@ def read_input(thing: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
     from lakejoin.sources.frames import to_table
     from lakejoin.values.column_names import unique_names
 
-    if isinstance(thing, str | os.PathLike):
-        thing = _read(os.fspath(thing))
-    if isinstance(thing, list) and thing and isinstance(thing[0], Table):
-        names = ", ".join(table.name for table in thing[:3])
-        raise InputError(f"got {len(thing)} tables ({names}, …): pass one of them")
-    losses = thing.losses if isinstance(thing, Table) else ()
-    rows = to_table(thing.rows if isinstance(thing, Table) else thing)
+    if isinstance(source, str | os.PathLike):
+        source = _read(os.fspath(source))
+    if isinstance(source, list) and source and isinstance(source[0], Table):
+        names = ", ".join(table.name for table in source[:3])
+        raise InputError(f"got {len(source)} tables ({names}, …): pass one of them")
+    losses = source.losses if isinstance(source, Table) else ()
+    rows = to_table(source.rows if isinstance(source, Table) else source)
     if len(set(rows.column_names)) < rows.num_columns:
         rows = rows.rename_columns(list(unique_names(rows.column_names)[0]))
     return rows, losses
@@ -163,11 +163,11 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, kind.value_type)
 
 
-def input_name(thing: Any, default: str) -> str:
+def input_name(source: Any, default: str) -> str:
     """The name of a table: its file or its own name."""
-    if isinstance(thing, str | os.PathLike):
-        return os.fspath(thing)
-    name = getattr(thing, "name", None)
+    if isinstance(source, str | os.PathLike):
+        return os.fspath(source)
+    name = getattr(source, "name", None)
     return name if isinstance(name, str) and name else default
 
 

@@ -46,7 +46,7 @@ class KeyRule:
     program: Program | None = None
     distance: Array | None = None  # of each source row to its key, if measured
     unit: str = ""  # of the distances
-    met: Program | None = None  # what is compared in the target, if not the key
+    target_program: Program | None = None  # what is compared in the target, if not the key
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +93,9 @@ class JoinKey:
     columns: tuple[str, ...]  # of the key
     codes: Array  # the key of each row of that table, `NO_KEY` for none
     count: int
-    ways: tuple[KeyRule, ...]
+    key_rules: tuple[KeyRule, ...]
     program: Program | None = None  # that makes the key of the columns, if rewritten
-    told: KeyRefinement | None = None  # separates rows that share a key
+    refinement: KeyRefinement | None = None  # separates rows that share a key
 
     @property
     def target_side(self) -> str:
@@ -103,21 +103,21 @@ class JoinKey:
         return "right" if self.source_side == "left" else "left"
 
     @cached_property
-    def way_of(self) -> Array:
+    def rule_of(self) -> Array:
         """The rule that gives each source row its key: the first whose key exists."""
-        rule = np.full(len(self.ways[0].codes), NO_RULE, np.int64)
+        rule = np.full(len(self.key_rules[0].codes), NO_RULE, np.int64)
         exists = np.zeros(self.count + 1, bool)  # the last for `NO_KEY`
         exists[self.codes[self.codes >= 0]] = True
-        for index in reversed(range(len(self.ways))):
-            rule[exists[self.ways[index].codes]] = index
+        for index in reversed(range(len(self.key_rules))):
+            rule[exists[self.key_rules[index].codes]] = index
         return rule
 
     @cached_property
     def source_codes(self) -> Array:
         """The key of each source row."""
-        codes = np.full(len(self.way_of), NO_KEY, np.int64)
-        for index, way in enumerate(self.ways):
-            rows = self.way_of == index
+        codes = np.full(len(self.rule_of), NO_KEY, np.int64)
+        for index, way in enumerate(self.key_rules):
+            rows = self.rule_of == index
             codes[rows] = way.codes[rows]
         return codes
 
@@ -125,8 +125,8 @@ class JoinKey:
     def keys(self) -> Keys:
         """The keys of the left and right rows."""
         sides, count = (self.source_codes, self.codes), self.count
-        if self.told is not None:
-            *finer, count = self.told.keys_of(*sides, count)
+        if self.refinement is not None:
+            *finer, count = self.refinement.keys_of(*sides, count)
             sides = finer[0], finer[1]
         return Keys(*(sides if self.source_side == "left" else sides[::-1]), count)
 
@@ -141,7 +141,7 @@ class JoinKey:
     @property
     def joined(self) -> tuple[int, int]:
         """The number of left and right rows with a match."""
-        counts = int(np.count_nonzero(self.way_of >= 0)), int(np.count_nonzero(self.target_joined))
+        counts = int(np.count_nonzero(self.rule_of >= 0)), int(np.count_nonzero(self.target_joined))
         return counts if self.source_side == "left" else (counts[1], counts[0])
 
     @property
@@ -150,14 +150,14 @@ class JoinKey:
         first = np.full(self.count, len(self.codes), np.int64)
         with_key = np.flatnonzero(self.codes >= 0)
         np.minimum.at(first, self.codes[with_key], with_key)
-        rows = np.flatnonzero(self.way_of >= 0)
+        rows = np.flatnonzero(self.rule_of >= 0)
         return rows, first[self.source_codes[rows]]
 
     @property
-    def known_of_target(self) -> tuple[Array, Array]:
+    def matched_targets(self) -> tuple[Array, Array]:
         """Each matched target row, with the first source row of its key."""
-        first = np.full(self.count + 1, len(self.way_of), np.int64)
-        with_key = np.flatnonzero(self.way_of >= 0)
+        first = np.full(self.count + 1, len(self.rule_of), np.int64)
+        with_key = np.flatnonzero(self.rule_of >= 0)
         np.minimum.at(first, self.source_codes[with_key], with_key)
         rows = np.flatnonzero(self.target_joined)
         return rows, first[self.codes[rows]]
@@ -165,15 +165,15 @@ class JoinKey:
     @property
     def more_targets_join(self) -> bool:
         """Whether a larger share of the target rows than of the source rows is matched."""
-        return bool(self.target_joined.mean() > (self.way_of >= 0).mean())
+        return bool(self.target_joined.mean() > (self.rule_of >= 0).mean())
 
-    def also(self, way: KeyRule) -> JoinKey:
+    def with_rule(self, way: KeyRule) -> JoinKey:
         """Add a rule, for source rows that get no key by the others."""
-        return replace(self, ways=(*self.ways, way))
+        return replace(self, key_rules=(*self.key_rules, way))
 
-    def told_by(self, told: KeyRefinement) -> JoinKey:
+    def refined_by(self, told: KeyRefinement) -> JoinKey:
         """Separate rows that share a key."""
-        return replace(self, told=told)
+        return replace(self, refinement=told)
 
 
 ColumnPairs = tuple[tuple[str, str], ...]
@@ -196,11 +196,11 @@ class JoinTask:
     left: pa.Table
     right: pa.Table
     options: JoinOptions
-    tell: Progress
+    report_progress: Progress
     names: tuple[str, str] = ("", "")  # of the tables, if known
     attempts: list[RejectedJoin] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    agreed: dict[Any, list[Agreement]] = field(default_factory=dict)  # see `agreeing`
+    agreement_cache: dict[Any, list[Agreement]] = field(default_factory=dict)  # see `agreeing`
 
     def table(self, side: str) -> pa.Table:
         """The left or the right table."""

@@ -66,7 +66,7 @@ class JoinedTable:
         pairing = self.pairing
         return bool(((pairing.left_counts > 1) & (pairing.right_counts > 1)).any())
 
-    def busiest(self) -> tuple[int, int, int] | None:
+    def busiest_key(self) -> tuple[int, int, int] | None:
         """(a left row, left rows, right rows) of the key with the most rows in the result."""
         pairing, keys = self.pairing, self.keys
         pairs = pairing.left_counts * pairing.right_counts
@@ -155,7 +155,7 @@ def result_names(
     left: Sequence[str],
     right: Sequence[str],
     suffix: str = SUFFIX,
-    as_one: Callable[[str], str] = str,
+    normalise: Callable[[str], str] = str,
 ) -> list[str]:
     """The column names of a join: a right name that is taken gets the suffix, then a number.
 
@@ -167,17 +167,17 @@ def result_names(
     (['Name', 'name'], ['Name', 'name_r'])
     """
     names = list(left)
-    taken = {as_one(name) for name in (*left, *right)}
-    used = {as_one(name) for name in left}
+    taken = {normalise(name) for name in (*left, *right)}
+    used = {normalise(name) for name in left}
     for name in right:
         chosen, number = name, 2
-        if as_one(name) in used:
+        if normalise(name) in used:
             chosen = name + suffix
-            while as_one(chosen) in taken:
+            while normalise(chosen) in taken:
                 chosen = f"{name}{suffix}_{number}"
                 number += 1
-        taken.add(as_one(chosen))
-        used.add(as_one(chosen))
+        taken.add(normalise(chosen))
+        used.add(normalise(chosen))
         names.append(chosen)
     return names
 

@@ -36,7 +36,7 @@ class NamedRows(Protocol):
 def join_report(join: Join, left: NamedRows, right: NamedRows) -> Report:
     """A join that was found."""
     found = join.known
-    sides = (found.ways[0].columns, found.columns)
+    sides = (found.key_rules[0].columns, found.columns)
     left_columns, right_columns = sides if found.source_side == "left" else sides[::-1]
     is_equal = all(step.kind == "equal" for step in join.steps)
     pairs = zip(left_columns, right_columns, strict=True) if is_equal else ()

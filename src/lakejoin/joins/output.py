@@ -21,7 +21,7 @@ Opener = Callable[[Sink, "pa.Schema"], Any]
 
 
 def write_table(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path, over: bool = True
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path, overwrite: bool = True
 ) -> int:
     """Write a table and return its size in bytes; an old file stays until the new one is complete.
 
@@ -38,7 +38,7 @@ def write_table(
     """
     target = Path(path)
     opener = _opener(target)
-    with _atomic_file(target, over) as sink, opener(sink, schema) as writer:
+    with _atomic_file(target, overwrite) as sink, opener(sink, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
     return target.stat().st_size

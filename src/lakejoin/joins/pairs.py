@@ -49,7 +49,7 @@ def pair_table(join: Join, limit: int | None = None) -> pa.Table:
     end = len(pairing) if limit is None else min(max(0, limit), len(pairing))
     left, right = pairing.rows(0, end)
     found = join.known
-    step = found.way_of[left if found.source_side == "left" else right]
+    step = found.rule_of[left if found.source_side == "left" else right]
     return pa.table({"left_row": left, "right_row": right, "step": step})
 
 
@@ -67,15 +67,19 @@ def example_pairs(join: Join, each: int) -> list[Example]:
     first_row = np.full(keys.count + 1, -1, np.int64)  # of each key
     with_key = np.flatnonzero(target_keys >= 0)[::-1]
     first_row[target_keys[with_key]] = with_key
-    for index, way in enumerate(found.ways):
-        rows = np.flatnonzero((found.way_of == index) & (source_keys >= 0))
+    for index, way in enumerate(found.key_rules):
+        rows = np.flatnonzero((found.rule_of == index) & (source_keys >= 0))
         rows = rows[first_row[source_keys[rows]] >= 0]
         _, first = np.unique(source_keys[rows], return_index=True)
         rows = rows[np.sort(first)[:each]]
         before = _texts(source, way.columns, None, rows)
         rewritten = way.program is not None and not way.program.is_identity
         after = _texts(source, way.columns, way.program, rows) if rewritten else [None] * len(rows)
-        key = (way.met.columns, way.met) if way.met else (found.columns, found.program)
+        key = (
+            (way.target_program.columns, way.target_program)
+            if way.target_program
+            else (found.columns, found.program)
+        )
         partner = _texts(target, *key, first_row[source_keys[rows]])
         far = [None if way.distance is None else float(way.distance[row]) for row in rows]
         examples += [
@@ -95,7 +99,7 @@ def unmatched_table(join: Join, side: str, limit: int | None, nearest: bool = Tr
     partners = joined.partners_of_left if side == "left" else joined.partners_of_right
     rows = np.flatnonzero(partners == 0)[:limit]
     source, target = _tables(join)
-    way = found.ways[0]
+    way = found.key_rules[0]
     sides = (source, way.columns, way.program), (target, found.columns, found.program)
     own, other = sides if side == found.source_side else sides[::-1]
     values = _texts(own[0], own[1], None, rows)
@@ -116,7 +120,7 @@ def unmatched_table(join: Join, side: str, limit: int | None, nearest: bool = Tr
 def join_warnings(join: Join) -> Iterator[str]:
     """Warn if no row matches, or if the join multiplies rows."""
     joined = join.joined
-    busiest = joined.busiest()
+    busiest = joined.busiest_key()
     if busiest is None:
         yield f"no row of {join.names[0]} has a match"
         return
@@ -124,7 +128,7 @@ def join_warnings(join: Join) -> Iterator[str]:
         return
     row, left_rows, right_rows = busiest
     found = join.known
-    columns = found.ways[0].columns if found.source_side == "left" else found.columns
+    columns = found.key_rules[0].columns if found.source_side == "left" else found.columns
     key = _texts(join.left, columns, None, np.array([row]))[0]
     key = key if key is None or len(key) <= 40 else key[:39] + "…"
     yield (

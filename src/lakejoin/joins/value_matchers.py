@@ -44,7 +44,7 @@ def match_equal(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
         return match_columns(task, task.options.on, 1.0, _GIVEN)
     from lakejoin.joins.equal.equal_columns import find_equal_columns
 
-    task.tell("looking for columns with equal values")
+    task.report_progress("looking for columns with equal values")
     subjects = table_subject(task.names[0]), table_subject(task.names[1])
     best = find_equal_columns(task.left, task.right, task.options.rules, subjects)
     if best is None:
@@ -87,7 +87,7 @@ def match_rewritten(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
     Columns that are equal in some rows are rewritten for the others. Other columns replace them
     only if the equal ones join few rows and programs many more.
     """
-    task.tell("learning rewriting rules")
+    task.report_progress("learning rewriting rules")
     if found is None or task.options.on:
         learned = _learned(task, task.options.on)
         best = _joining_more(found, learned, 1.0)
@@ -107,7 +107,7 @@ def _learned(task: JoinTask, on: ColumnPairs) -> JoinKey | None:
     learned = find_programs(task.left, task.right, on=on, rules=task.options.rules)
     if learned:
         return _of_programs(task, learned)
-    if doubted := learned.doubted:
+    if doubted := learned.rejected:
         rows = doubted.left_rows, doubted.right_rows
         task.attempts.append(RejectedJoin(doubted.words, *rows, doubted.why))
     return None
@@ -121,7 +121,7 @@ def _joining_more(found: JoinKey | None, other: JoinKey | None, times: float) ->
 
 
 def _pair(found: JoinKey) -> tuple[str, str]:
-    source, target = found.ways[0].columns[0], found.columns[0]
+    source, target = found.key_rules[0].columns[0], found.columns[0]
     return (source, target) if found.source_side == "left" else (target, source)
 
 
@@ -141,7 +141,7 @@ def _of_programs(task: JoinTask, learned: LearnedJoin) -> JoinKey:
     sources, targets = rows if side == "left" else rows[::-1]
     ways = []
     for index, supported in enumerate(learned.programs):
-        chosen = learned.which == index
+        chosen = learned.program_of == index
         codes = np.full(task.table(side).num_rows, NO_KEY, np.int64)
         codes[sources[chosen]] = learned.key_of[targets[chosen]]
         plain = supported.program.is_identity and target.is_identity
@@ -264,6 +264,6 @@ def _is_believed(task: JoinTask, found: JoinKey, program: Program, dates: Column
     if min(source.profile.uniqueness, dates.profile.uniqueness) < _UNIQUE_DATES:
         return False
     fewer, more = sorted((source.tokens, dates.tokens), key=len)
-    shared = len(np.unique(found.source_codes[found.way_of >= 0]))
+    shared = len(np.unique(found.source_codes[found.rule_of >= 0]))
     share = shared / max(1, len(fewer))
     return share >= _SHARE and evidence(len(fewer), share, match_chance(fewer, more)) >= _NATS

@@ -33,7 +33,7 @@ def _from(codes: Array, at: int, least: np.int64) -> int:
 
 @kernel
 def intersect_groups(
-    codes: Array, groups: Array, group_start: Array, mine: Array, theirs: Array
+    codes: Array, groups: Array, group_start: Array, query_positions: Array, column_positions: Array
 ) -> int:
     """Find the codes of a query, ascending, in a column's groups; return how many there are.
 
@@ -47,8 +47,8 @@ def intersect_groups(
         end = np.int64(group_start[groups[i] + 1])
         at = _from(codes, at, begin)
         while at < codes.shape[0] and codes[at] < end:
-            mine[n] = at
-            theirs[n] = before + codes[at] - begin
+            query_positions[n] = at
+            column_positions[n] = before + codes[at] - begin
             n += 1
             at += 1
         if at == codes.shape[0]:

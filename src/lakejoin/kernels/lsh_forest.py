@@ -59,7 +59,7 @@ class ForestShape:
         """How many buckets each array has."""
         return 1 << self.bucket_bits
 
-    def numbers(self) -> tuple[int, int, int, int, int]:
+    def as_tuple(self) -> tuple[int, int, int, int, int]:
         """The fields as a tuple, for compiled code."""
         return (
             self.bucket_bits,
@@ -140,9 +140,9 @@ def build_forest(
         _slab(signature, row, first, key[: min(_SLAB + 1, positions - first)])
         for j in range(min(_SLAB, positions - first)):
             following = key[j + 1] if first + j + 1 < positions else key[0] * 0
-            _compose(key[j], following, partition, shape.numbers(), numbers)
+            _compose(key[j], following, partition, shape.as_tuple(), numbers)
             numbers.sort()
-            _divide(numbers, shape.numbers(), word, bucket)
+            _divide(numbers, shape.as_tuple(), word, bucket)
             yield word, bucket
 
 

@@ -64,7 +64,7 @@ def describe(lake: Lake, table: str | None = None) -> str:
     try:
         return _table(query_table, notes)
     finally:
-        query_table.forget()
+        query_table.release()
 
 
 def preview(
@@ -145,7 +145,9 @@ def _listed(head: str, tables: Sequence[LakeTable]) -> str:
 def _table(table: QueryTable, notes: Sequence[str]) -> str:
     profiles = table.profiles()
     head = f"{clip(table.name, NAME_LENGTH)}: {counted(table.rows(), 'row')}, "
-    items = [_column(name, profile) for name, profile in zip(table.names, profiles, strict=True)]
+    items = [
+        _column(name, profile) for name, profile in zip(table.column_names, profiles, strict=True)
+    ]
     tail = [f"note: {note}" for note in (*notes, *table.notes())[:_NOTES]]
     return fitted([head + counted(len(profiles), "column")], items, tail, "more columns")
 
@@ -298,5 +300,5 @@ def _write(found: Join, output: str) -> str:
             f"the result would have {len(found):,} rows, more than the limit of "
             f"{_MOST_ROWS_WRITTEN:,} for agents: join on other columns{warnings}"
         )
-    written = write_table(found.batches(), found.schema, output, over=False)
+    written = write_table(found.batches(), found.schema, output, overwrite=False)
     return f"wrote {Path(output).resolve()}: {counted(len(found), 'row')}, {size(written)}"

@@ -58,7 +58,7 @@ class Hop:
         """Estimate the share of the first table's rows that find a match."""
         return self.filled * self.shared / max(1, self.size)
 
-    def turned(self) -> Hop:
+    def reversed(self) -> Hop:
         """The same join, seen from the other table."""
         return Hop(
             self.other_table,
@@ -158,7 +158,7 @@ class _Known:
         if is_external(column):
             table = self.tables.table((column[0], 0))
             is_name = name == "name"
-            return table.names[column[1]] if is_name else str(table.profile(column[1]).type)
+            return table.column_names[column[1]] if is_name else str(table.profile(column[1]).type)
         if (name, column[0]) not in self._texts:
             columns = self._segments[column[0]].catalog.columns
             self._texts[name, column[0]] = columns[name].cast("string").to_pylist()
@@ -254,8 +254,8 @@ def _searched(searcher: Searcher, known: _Known, table: SegmentRef) -> Iterable[
         options = _BY_NUMBERS if is_number else _BY_TEXTS
         for result in searcher.results(query_table, key, options)[0]:
             assert result.found is not None, "a result of a search has a location"
-            other = result.found.number, result.found.columns[0]
-            yield known.hop(known.tables.column(table, key), other, result.matched)
+            other = result.found.segment_index, result.found.segment_columns[0]
+            yield known.hop(known.tables.column_ref(table, key), other, result.matched)
 
 
 def open_hops(searcher: Searcher, tables: PathTables) -> GraphHops | SearchedHops:

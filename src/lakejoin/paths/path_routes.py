@@ -45,7 +45,7 @@ def find_routes(
             met.setdefault(route[-1].other_table if route else end, []).append(route)
         for route in there[ahead]:
             for other in met.get(route[-1].other_table if route else begin, []):
-                whole = (*route, *(hop.turned() for hop in reversed(other)))
+                whole = (*route, *(hop.reversed() for hop in reversed(other)))
                 if _is_plain(whole, begin):
                     found.add(whole)
     return sorted(found, key=_order)[:_ROUTES]

@@ -72,7 +72,7 @@ def _believed(likely: Sequence[Route], beliefs: JoinBeliefs) -> Iterator[Route]:
     count = 0
     for route in likely:
         tables = tuple(hop.other_table for hop in route)
-        if through.get(tables, 0) == _OF_TABLES or any(map(beliefs.against, route)):
+        if through.get(tables, 0) == _OF_TABLES or any(map(beliefs.reason_against, route)):
             continue
         through[tables] = through.get(tables, 0) + 1
         count += 1
@@ -124,7 +124,7 @@ def _nearest(
     none = f"no path of {most} leads from {begin} to {end}"
     for route in likely:
         for hop in route:
-            if why := beliefs.against(hop):
+            if why := beliefs.reason_against(hop):
                 join = _join(tables, hop)
                 pair = f"{join.column} = {join.other_column}"
                 nearest = f"{join.table} with {join.other_table} by {pair}"
@@ -150,7 +150,7 @@ class JoinBeliefs:
     _known: dict[tuple[SegmentRef, SegmentRef], str] = field(default_factory=dict)
     _ways: dict[SegmentRef, ColumnCandidates] = field(default_factory=dict)
 
-    def against(self, hop: Hop) -> str:
+    def reason_against(self, hop: Hop) -> str:
         """Why a join looks coincidental; empty if it is believed, as references are."""
         if hop.refers:
             return ""
@@ -163,13 +163,13 @@ class JoinBeliefs:
         """The hop seen from the column that is searched with: one outside the lake, else the
         smaller one."""
         if is_external(hop.table) or is_external(hop.other_table):
-            return hop if is_external(hop.table) else hop.turned()
-        return hop.turned() if hop.size > hop.other_size else hop
+            return hop if is_external(hop.table) else hop.reversed()
+        return hop.reversed() if hop.size > hop.other_size else hop
 
     def _against(self, hop: Hop) -> str:
         query_table = self.tables.table(hop.table)
-        column = self.tables.place(hop.table, hop.column)
-        results = self.searcher.results_of(query_table, column, [hop.other])
+        column = self.tables.column_index(hop.table, hop.column)
+        results = self.searcher.results_for_columns(query_table, column, [hop.other])
         if not results:
             return _COPY
         if hop.column not in self._ways:
@@ -181,4 +181,4 @@ class JoinBeliefs:
         way = ways.against_chance(replace(way, signals=replace(way.signals, rarity=0.0)))
         if not way.believed:
             way = ways.with_agreement(way)
-        return way.weighed.accidental
+        return way.join_score.accidental

@@ -67,10 +67,10 @@ def _equality(
 ) -> tuple[str, list[str], list[str]]:
     """The join condition, conditions that exclude words for null, and comments on them."""
     sides = (
-        (left_side, tables.place(hop.table, hop.column)),
-        (right_side, tables.place(hop.other_table, hop.other)),
+        (left_side, tables.column_index(hop.table, hop.column)),
+        (right_side, tables.column_index(hop.other_table, hop.other)),
     )
-    part = ColumnPair(*(side.table.originals(index) for side, index in sides))
+    part = ColumnPair(*(side.table.spellings(index) for side, index in sides))
     rules = tables.snapshot.manifest.options.rules
     normal, joined = False, count_equality_join([part], [False])
     if rules.fold and not joined.exact:
@@ -80,12 +80,12 @@ def _equality(
     words = find_null_words(rules, part)
     listed = ", ".join(map(quote_literal, words))
     not_null = [f"{cell_expression(*columns[0], rules.fold)} NOT IN ({listed})"] if words else []
-    return f"{left} = {right}", not_null, joined.said()
+    return f"{left} = {right}", not_null, joined.notes()
 
 
 def _side(tables: PathTables, ref: SegmentRef, number: int) -> _Side:
     table = tables.table(ref)
-    raw = list(table.names)
+    raw = list(table.column_names)
     names = make_names_unique(raw, alike=str.lower)  # DuckDB ignores case
     alias = f"t{number}"
     reader = reader_call(table.origin, names)

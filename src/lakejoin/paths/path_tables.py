@@ -26,9 +26,9 @@ Array = np.ndarray[Any, Any]
 SegmentRef = tuple[int, int]  # the index of a segment, and of a table or a column in it
 
 
-def is_external(place: SegmentRef) -> bool:
+def is_external(ref: SegmentRef) -> bool:
     """Whether a table or column is outside the lake."""
-    return place[0] < 0
+    return ref[0] < 0
 
 
 class PathTables:
@@ -41,27 +41,27 @@ class PathTables:
         #: Both ends.
         self.ends = [table.home or (-n, 0) for n, table in enumerate(ends, 1)]
 
-    def table(self, place: SegmentRef) -> QueryTable:
+    def table(self, ref: SegmentRef) -> QueryTable:
         """Look up a table."""
-        if is_external(place):
-            return self._own[place]
-        if place not in self._known:
-            entry = self.snapshot.segments[place[0]].catalog.table(place[1])
-            self._known[place] = IndexedTable(self.snapshot, place[0], entry)
-        return self._known[place]
+        if is_external(ref):
+            return self._own[ref]
+        if ref not in self._known:
+            entry = self.snapshot.segments[ref[0]].catalog.table(ref[1])
+            self._known[ref] = IndexedTable(self.snapshot, ref[0], entry)
+        return self._known[ref]
 
-    def column(self, table: SegmentRef, place: int) -> SegmentRef:
+    def column_ref(self, table: SegmentRef, column_index: int) -> SegmentRef:
         """A column by its index in its table."""
-        return table[0], self._first(table) + place
+        return table[0], self._first(table) + column_index
 
-    def place(self, table: SegmentRef, column: SegmentRef) -> int:
+    def column_index(self, table: SegmentRef, column: SegmentRef) -> int:
         """The index of a column in its table."""
         return column[1] - self._first(table)
 
     def names(self, table: SegmentRef, column: SegmentRef) -> tuple[str, str]:
         """The names of a table and of one of its columns."""
         found = self.table(table)
-        return found.name, found.names[self.place(table, column)]
+        return found.name, found.column_names[self.column_index(table, column)]
 
     def _first(self, table: SegmentRef) -> int:
         if is_external(table):

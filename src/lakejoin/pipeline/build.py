@@ -139,7 +139,7 @@ def _build(
     settings = chosen.options
     records = () if options.full else _mark_dead(index, old, difference.dropped)
     records = tuple(drop_unused_components(record, settings) for record in records)
-    components = index_components(settings, chosen.opened)
+    components = index_components(settings, chosen.open_encoder)
     behind = [r for r in records if missing_components(r, components)]
     outcomes: list[Outcome] = []
     if difference.read or behind:
@@ -148,10 +148,10 @@ def _build(
         encode = settings.meaning is not None and (
             difference.read or lack_vectors(behind, components)
         )
-        encoder = chosen.opened() if encode else None
+        encoder = chosen.open_encoder() if encode else None
         if encoder is not None:
             clock.lap("encoder")
-        work = _Work(difference.read, behind, options.piece_bytes, encoder)
+        work = _Work(difference.read, behind, options.chunk_bytes, encoder)
         outcomes = _run(job, work, cluster, listener, clock)
     sources = _sources(difference, outcomes)
     if options.strict:

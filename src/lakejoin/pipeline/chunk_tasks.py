@@ -31,9 +31,9 @@ class ParsedChunk:
     """A parsed piece, and the file with its columns."""
 
     source: SourceFile
-    number: int
+    chunk_index: int
     count: int
-    place: str
+    uri: str
     record: FileRecord
     rows: int
     names: tuple[str, ...]
@@ -61,22 +61,22 @@ def scan_cut(job: Job, batch: int, item: tuple[ChunkPlan, int]) -> Iterator[tupl
     reporter.finish()
 
 
-def parse_chunk(job: Job, batch: int, piece: FileChunk) -> Iterator[tuple[str, Any]]:
+def parse_chunk(job: Job, batch: int, chunk: FileChunk) -> Iterator[tuple[str, Any]]:
     """Parse one piece and write its columns to the scratch folder."""
     if find_suspects(job.scratch, batch):
-        yield "broken", piece.source.name
+        yield "broken", chunk.source.name
         return
     reporter = ProgressReporter(job.scratch, batch)
-    reporter.begin_file(0, piece.source.name)
+    reporter.begin_file(0, chunk.source.name)
     begin = time.perf_counter()
     try:
-        parsed = _parse(job, batch, piece, reporter.note.attempt)
+        parsed = _parse(job, batch, chunk, reporter.note.attempt)
         yield "piece", parsed
         reporter.add_cells(parsed.rows * len(parsed.names))
     except Exception as problem:
         if is_disk_full(problem):
             raise
-        yield "broken", piece.source.name
+        yield "broken", chunk.source.name
     yield "seconds", {"read": time.perf_counter() - begin}
     reporter.finish()
 
@@ -89,14 +89,14 @@ def _parse(job: Job, batch: int, piece: FileChunk, attempt: str) -> ParsedChunk:
     location = job.scratch / f"piece-{batch:06d}-{attempt}.lj"
     with ArrayFileWriter(location) as out:
         for index, encoder in enumerate(encoders):
-            part = encoder.part()
+            part = encoder.to_chunk()
             offsets, data = string_buffers(part.dictionary)
             out.add(f"{index}.offsets", offsets - offsets[0])
             out.add(f"{index}.bytes", data[int(offsets[0]) : int(offsets[-1])])
             out.add(f"{index}.cells", part.cells)
     return ParsedChunk(
         piece.source,
-        piece.number,
+        piece.index,
         piece.count,
         location.uri,
         out.record,
@@ -110,17 +110,17 @@ def _parse(job: Job, batch: int, piece: FileChunk, attempt: str) -> ParsedChunk:
 
 
 def assemble_table(
-    job: Job, batch: int, pieces: Sequence[ParsedChunk]
+    job: Job, batch: int, chunks: Sequence[ParsedChunk]
 ) -> Iterator[tuple[str, Any]]:
     """Assemble the pieces of one table into a segment of its own."""
     reporter = ProgressReporter(job.scratch, batch)
     begin = time.perf_counter()
     segments = SegmentWriter(job, batch)
     try:
-        segments.add(_table(job, sorted(pieces, key=lambda p: p.number)))
+        segments.add(_table(job, sorted(chunks, key=lambda p: p.chunk_index)))
     except (MemoryError, ValueError) as problem:  # one bad file must not stop the job
         segments.abandon()
-        name = pieces[0].source.name
+        name = chunks[0].source.name
         detail = f"{type(problem).__name__}: {problem}"[:300]
         yield "skipped", (name, Skipped(name, "could not be assembled", detail))
     reading = time.perf_counter() - begin - segments.seconds
@@ -154,7 +154,7 @@ def _column(job: Job, name: str, index: int, pieces: Sequence[ParsedChunk]) -> C
     encoder = ColumnEncoder(name, job.options.rules)
     for piece in pieces:
         # Reopened for each column: mapped pages count as this worker's memory.
-        encoder.append_part(_part(ArrayFile(Location.of(piece.place), piece.record), index))
+        encoder.append_chunk(_part(ArrayFile(Location.of(piece.uri), piece.record), index))
     return encoder.finish()
 
 

@@ -54,7 +54,7 @@ class LostWork:
 
     manifest: Manifest
     graph: NamedFile
-    numbers: tuple[int, ...]
+    segments: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class RangeWork:
     """One of `parts` ranges of hashes, in which the `wanted` segment pairs are compared."""
 
     records: dict[int, SegmentRecord]
-    wanted: tuple[SegmentPair, ...]
+    pairs: tuple[SegmentPair, ...]
     part: int
     parts: int
 
@@ -73,7 +73,7 @@ class CountWork:
     the columns in the files `again`. `shared` are the files with the values that segments share."""
 
     records: dict[int, SegmentRecord]
-    twos: tuple[SegmentPair, ...]
+    pairs: tuple[SegmentPair, ...]
     shared: tuple[str, ...]
     options: GraphOptions
     fresh: frozenset[int]
@@ -87,7 +87,7 @@ class GatherWork:
 
     manifest: Manifest
     old: NamedFile | None
-    numbers: tuple[int, ...]
+    segments: tuple[int, ...]
     counted: dict[int, tuple[str, ...]]
     again: dict[int, str]
     most: int
@@ -109,13 +109,13 @@ def find_lost(job: Job, batch: int, work: LostWork) -> Iterator[tuple[str, Any]]
     index = Location.of(job.index)
     kept = EarlierGraph(StoredGraph(index, work.graph), Snapshot(index, work.manifest))
     reporter = ProgressReporter(job.scratch, batch)
-    for segment in work.numbers:
-        columns = kept.lacking(segment)
+    for segment in work.segments:
+        columns = kept.columns_to_recount(segment)
         if len(columns):
             name = f"again-{batch:06d}-{secrets.token_hex(4)}.lj"
             with ArrayFileWriter(job.scratch / name) as out:
                 out.add("column", columns)
-            yield "again", (int(kept.now[segment]), name)
+            yield "again", (int(kept.current_index[segment]), name)
         reporter.end_file(0, 0)
     reporter.finish()
 
@@ -126,7 +126,7 @@ def find_shared(job: Job, batch: int, work: RangeWork) -> Iterator[tuple[str, An
     numbers = sorted(work.records)
     segments = [Segment(job.segments / work.records[n].id, work.records[n]) for n in numbers]
     wanted = np.zeros((len(numbers), len(numbers)), dtype=bool)
-    wanted[tuple(np.searchsorted(numbers, np.array(work.wanted)).T)] = True
+    wanted[tuple(np.searchsorted(numbers, np.array(work.pairs)).T)] = True
     found = [
         ((numbers[first], numbers[second]), shared)
         for (first, second), shared in find_overlaps(segments, work.part, work.parts, wanted)
@@ -156,7 +156,7 @@ def count_pairs(job: Job, batch: int, work: CountWork) -> Iterator[tuple[str, An
     options = work.options
     found: list[ColumnPairs] = []
     held = 0
-    for first, second in work.twos:  # sorted, so the first segment stays open for a while
+    for first, second in work.pairs:  # sorted, so the first segment stays open for a while
         for segment in (first, second):
             if segment not in sides:
                 sides = {n: side for n, side in sides.items() if n == first}
@@ -188,16 +188,16 @@ def gather_pairs(job: Job, batch: int, work: GatherWork) -> Iterator[tuple[str, 
     snapshot = Snapshot(index, work.manifest)
     kept = EarlierGraph(StoredGraph(index, work.old), snapshot) if work.old else None
     reporter = ProgressReporter(job.scratch, batch)
-    for segment in work.numbers:
+    for segment in work.segments:
         sizes = _sizes(snapshot.segments[segment])
         files = [ArrayFile(job.scratch / name) for name in work.counted.get(segment, ())]
         counted = [PairSlices(file, segment, sizes) for file in files]
         old = None
-        if kept is not None and kept.before[segment] >= 0:
+        if kept is not None and kept.earlier_index[segment] >= 0:
             again = _NO_COLUMNS
             if segment in work.again:
                 again = ArrayFile(job.scratch / work.again[segment]).array("column").all()
-            old = EarlierPairs(kept, int(kept.before[segment]), again)
+            old = EarlierPairs(kept, int(kept.earlier_index[segment]), again)
         turned: list[tuple[str, list[int], int]] = []
 
         def keep(pairs: ColumnPairs, turned: list[tuple[str, list[int], int]] = turned) -> None:
@@ -259,7 +259,7 @@ class _SharedFile:
         """(mine, theirs, count) of a segment pair."""
         at = self._position.get(two)
         begin, end = (0, 0) if at is None else self._start[at : at + 2].tolist()
-        return [self._file.array(name).part(begin, end) for name in ("mine", "theirs", "count")]
+        return [self._file.array(name).slice(begin, end) for name in ("mine", "theirs", "count")]
 
 
 def _all(files: Sequence[_SharedFile], two: SegmentPair) -> SegmentOverlap:

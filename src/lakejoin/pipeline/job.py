@@ -110,7 +110,7 @@ class Suspects:
     positions: frozenset[int] = frozenset()
     since: int | None = None
 
-    def holds(self, position: int) -> bool:
+    def contains(self, position: int) -> bool:
         """Whether a file must be read in a child process.
 
         >>> Suspects(frozenset({2}), 7).holds(2), Suspects(frozenset({2}), 7).holds(3)

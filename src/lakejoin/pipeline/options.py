@@ -34,7 +34,7 @@ class ChosenFeatures:
     encoder: Encoder | None = None
     notes: tuple[str, ...] = ()
 
-    def opened(self) -> Encoder:
+    def open_encoder(self) -> Encoder:
         """Open the encoder of the index, which must not have changed."""
         if self.encoder is not None:
             return self.encoder
@@ -43,19 +43,19 @@ class ChosenFeatures:
 
 
 def choose_features(
-    before: IndexOptions, asked: BuildOptions, new: bool, size: int
+    before: IndexOptions, requested: BuildOptions, new: bool, size: int
 ) -> ChosenFeatures:
     """Decide the parts: as requested or as before; for a `new` index by the size of the lake."""
-    if asked.parts == ():
+    if requested.parts == ():
         return ChosenFeatures(replace(before, parts=(), meaning=None))
-    named = {*(before.parts or ()), *(asked.parts or ())}
-    if asked.encoder is not None or asked.keep_vectors is not None:
+    named = {*(before.parts or ()), *(requested.parts or ())}
+    if requested.encoder is not None or requested.keep_vectors is not None:
         named.add("meaning")
-    if new and before.parts is None and asked.parts is None:
-        return _by_size(before, asked, named, size)
+    if new and before.parts is None and requested.parts is None:
+        return _by_size(before, requested, named, size)
     if before.parts is None and not named:
         return ChosenFeatures(before)
-    return _with(before, asked, named)
+    return _with(before, requested, named)
 
 
 def _by_size(
@@ -198,7 +198,7 @@ class BuildOptions:
     keep_vectors: bool | None = None
     wait: float = 0.0
     memory: int = 1600 << 20
-    piece_bytes: int = 96 << 20
+    chunk_bytes: int = 96 << 20
     limits: ReadLimits = field(default_factory=ReadLimits)
 
     def __post_init__(self) -> None:

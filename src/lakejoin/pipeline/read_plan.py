@@ -49,13 +49,13 @@ def read_lake(
     job: Job,
     files: Sequence[SourceFile],
     behind: Sequence[SegmentRecord],
-    piece_bytes: int,
+    chunk_bytes: int,
     listener: Listener,
 ) -> list[Outcome]:
     """Read files into segments and complete the segments that lack a component."""
     stage = Progress("reading and encoding", total=len(files))
     rounds = TaskRounds(spark, job, stage, listener)
-    splits = _splits(job, files, piece_bytes)
+    splits = _splits(job, files, chunk_bytes)
     pieces = _pieces(job, rounds, splits)
     in_pieces = {name for name, found in pieces.items() if found}
     whole = [f for f in files if f.name not in in_pieces]

@@ -58,7 +58,7 @@ class BatchQuery:
     problem: LakejoinError | None = None
 
     @property
-    def in_parts(self) -> bool:
+    def is_partitioned(self) -> bool:
         """Whether groups of segments are searched separately."""
         return self.options.by != "fused" and self.problem is None
 
@@ -86,14 +86,14 @@ class QueryOutcome:
 
 
 def locate_queries(
-    asked: Sequence[tuple[str, ColumnSelection, SearchOptions]], snapshot: Snapshot
+    requests: Sequence[tuple[str, ColumnSelection, SearchOptions]], snapshot: Snapshot
 ) -> list[BatchQuery]:
     """Locate the table of each query."""
     from lakejoin.formats.file_reader import split_part
 
-    homes = _homes([name for name, _, _ in asked], snapshot)
+    homes = _homes([name for name, _, _ in requests], snapshot)
     queries: list[BatchQuery] = []
-    for name, on, options in asked:
+    for name, on, options in requests:
         path, part = split_part(name)
         home = homes.get(name)
         if path:
@@ -138,10 +138,10 @@ def _explain_missing(name: str, snapshot: Snapshot) -> LakejoinError:
 
 
 def find_hits(
-    searched: IndexVersion, numbers: Sequence[int], queries: Sequence[BatchQuery]
+    searched: IndexVersion, segment_indexes: Sequence[int], queries: Sequence[BatchQuery]
 ) -> list[GroupHits]:
     """Search the segments with these indexes for each query."""
-    return [_find_one(searched, tuple(numbers), query) for query in queries]
+    return [_find_one(searched, tuple(segment_indexes), query) for query in queries]
 
 
 def _find_one(searched: IndexVersion, numbers: tuple[int, ...], query: BatchQuery) -> GroupHits:
@@ -157,14 +157,14 @@ def _find_one(searched: IndexVersion, numbers: tuple[int, ...], query: BatchQuer
 
 
 def merge_hits(
-    query: BatchQuery, parts: Sequence[GroupHits], numbers: Sequence[Sequence[int]]
+    query: BatchQuery, by_group: Sequence[GroupHits], segment_groups: Sequence[Sequence[int]]
 ) -> GroupHits:
     """Merge the hits of all groups of segments for a query."""
-    for part in parts:
+    for part in by_group:
         if isinstance(part, LakejoinError):
             return part
-    groups = [np.array(group, dtype=np.int64) for group in numbers]
-    by_search = zip(*[part for part in parts if isinstance(part, list)], strict=True)
+    groups = [np.array(group, dtype=np.int64) for group in segment_groups]
+    by_search = zip(*[part for part in by_group if isinstance(part, list)], strict=True)
     return [merge_partitions(hits, groups, query.options) for hits in by_search]
 
 
@@ -187,13 +187,13 @@ def _complete_one(
     searched: IndexVersion, query: BatchQuery, part: Any, table: QueryTable
 ) -> QueryOutcome:
     opened = _opened(searched)
-    if not query.in_parts:
+    if not query.is_partitioned:
         answer = _fused(opened.plain, query, table)
         return QueryOutcome(fused=(answer.to_dict(), repr(answer)))
     choice = choose_columns(
         table, query.on, searched.manifest.options.all_columns, query.options.by
     )
-    notes = (*query.notes, *([choice.said] if choice.said else []))
+    notes = (*query.notes, *([choice.note] if choice.note else []))
     answers = opened.whole.complete(table, choice, query.options, notes, part)
     return QueryOutcome(tuple(map(detach_answer, answers)))
 

@@ -87,7 +87,7 @@ def read_files(job: Job, batch: int, files: list[SourceFile]) -> Iterator[tuple[
     for position, file in enumerate(files):
         reporter.begin_file(position, file.name)
         cells = skipped = 0
-        for table in tables_of(job, file, deadly.holds(position)):
+        for table in tables_of(job, file, deadly.contains(position)):
             if isinstance(table, Skipped):
                 skipped += 1
                 yield "skipped", (file.name, table)

@@ -78,15 +78,17 @@ class _MetRows:
     def __init__(self, location: ResultLocation, partly_filled: int) -> None:
         self._location = location
         self._total = location.entry.rows
-        meeting = location.meeting()
-        chosen = _sample_positions(meeting.theirs, _CELLS // max(1, partly_filled))
-        self._weights = location.query.counts[meeting.places[chosen]]
-        cells = [location.mine.cells(column_index) for column_index in location.places]
-        cell_ids = _cell_ids(location, meeting.places[chosen])
+        meeting = location.find_shared_values()
+        chosen = _sample_positions(meeting.lake_rows, _CELLS // max(1, partly_filled))
+        self._weights = location.query.counts[meeting.positions[chosen]]
+        cells = [
+            location.query_table.cells(column_index) for column_index in location.query_columns
+        ]
+        cell_ids = _cell_ids(location, meeting.positions[chosen])
         find, codes = location.segment.dictionary.find, location.segment.rows.codes
         self._mine = first_row_of_each(find_rows([own for _, own in cells], cell_ids), len(chosen))
         self._rows, self._value = find_rows(
-            [codes(column, self._total) for column in location.columns],
+            [codes(column, self._total) for column in location.segment_columns],
             [find(tokens.take(own)) for (tokens, _), own in zip(cells, cell_ids, strict=True)],
         )
         self._theirs = first_row_of_each((self._rows, self._value), len(chosen))
@@ -95,7 +97,7 @@ class _MetRows:
         """The share of matching query rows that get a value from a column."""
         if not _partly_null(column):
             return 1.0 - _null_share(column)
-        there = ~self._is_null(column.number)
+        there = ~self._is_null(column.column_id)
         got = np.bincount(self._value[there], minlength=len(self._weights)) > 0
         return float(self._weights[got].sum() / max(1, self._weights.sum()))
 
@@ -106,7 +108,7 @@ class _MetRows:
         mine = self._codes_of_mine(self._mine[both])
         known = []
         for column in columns:
-            theirs = self._codes_at(column.number, self._theirs[both])
+            theirs = self._codes_at(column.column_id, self._theirs[both])
             here = (mine != NO_CELL) & (theirs != NO_CELL)
             same = ((mine == theirs) & here).sum(axis=1)
             enough = here.sum(axis=1) >= _FEWEST
@@ -140,10 +142,10 @@ class _MetRows:
 
         from lakejoin.store.dictionary import NOT_FOUND
 
-        query_table = self._location.mine
+        query_table = self._location.query_table
         columns = [
             query_table.cells(column_index)
-            for column_index in range(min(_COLUMNS, len(query_table.names)))
+            for column_index in range(min(_COLUMNS, len(query_table.column_names)))
         ]
         known = np.stack([cells[rows] != NO_CELL for _, cells in columns])
         texts = [
@@ -165,7 +167,7 @@ def _cell_ids(location: ResultLocation, positions: Array) -> list[Array]:
     if isinstance(query, KeyQuery):
         return list(query.combinations[positions].T)
     assert isinstance(query, Query), "equal values come from columns"
-    tokens, _ = location.mine.cells(location.places[0])
+    tokens, _ = location.query_table.cells(location.query_columns[0])
     return [pc.index_in(query.tokens.take(positions), value_set=tokens).to_numpy()]
 
 
@@ -180,7 +182,7 @@ def _sample_positions(rows: Array, most: int) -> Array:
 
 def _other_columns(location: ResultLocation) -> list[ColumnEntry]:
     entries = location.segment.catalog.columns_of(location.entry)
-    return [column for column in entries if column.number not in location.columns]
+    return [column for column in entries if column.column_id not in location.segment_columns]
 
 
 def _null_share(column: ColumnEntry) -> float:

@@ -195,12 +195,12 @@ class FusedResult:
     @property
     def score(self) -> float:
         """The score of its best join, 0 to 1."""
-        return self.ways[0].weighed.score
+        return self.ways[0].join_score.score
 
     @property
     def accidental(self) -> str:
         """Why this is no real join; empty if it is one."""
-        return self.ways[0].weighed.accidental
+        return self.ways[0].join_score.accidental
 
     @property
     def reason(self) -> str:

@@ -37,7 +37,7 @@ class ColumnTexts:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def first(self, positions: Array) -> list[str]:
+    def first_texts(self, positions: Array) -> list[str]:
         """The texts of the first column at some positions; empty for a null."""
         return [text or "" for text in self.table.column(0).take(positions).to_pylist()]
 
@@ -124,7 +124,7 @@ class JoinedTexts:
         """The number of rows of the join."""
         return float((self.left.weights * self._their_rows_by_key[self.keys.left]).sum())
 
-    def some(self, most: int) -> tuple[Array, Array]:
+    def sample_pairs(self, most: int) -> tuple[Array, Array]:
         """Matching positions of both sides, one pair per key, spread over all."""
         first = np.full(self.keys.count + 1, -1)
         held = np.flatnonzero(self.keys.right >= 0)[::-1]

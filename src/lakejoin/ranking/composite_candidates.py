@@ -69,7 +69,7 @@ def find_composite_candidates(
     dropped: combinations of small numbers match anywhere.
     """
     answer = searcher.search_key(query_table, key, SearchOptions("overlap", k=most, others=True))
-    key_candidates = KeyCandidates(query_table, key.places)
+    key_candidates = KeyCandidates(query_table, key.column_indexes)
     candidates = _best(
         [key_candidates.quick(result) for result in answer if result.matched >= _FEWEST]
     )
@@ -99,7 +99,7 @@ def filter_composites(
     """
     by_table: dict[str, list[JoinCandidate]] = {}
     for candidate in alone:
-        if not candidate.weighed.accidental:
+        if not candidate.join_score.accidental:
             by_table.setdefault(candidate.result.table, []).append(candidate)
     return [
         candidate
@@ -109,7 +109,7 @@ def filter_composites(
 
 
 def _says_more(candidate: JoinCandidate, alone: Sequence[JoinCandidate]) -> bool:
-    if candidate.weighed.accidental:
+    if candidate.join_score.accidental:
         return not alone
     pairs = set(zip(candidate.columns, candidate.result.columns, strict=True))
     covered = candidate.result.row_coverage or 0.0
@@ -140,7 +140,7 @@ class KeyCandidates:
         query = self.query
         fewer = max(1, min(result.query_size, result.column_size))
         pairs = zip(query.columns, result.columns, strict=True)
-        names = [compare_names(own, their_name).alike for own, their_name in pairs]
+        names = [compare_names(own, their_name).similarity for own, their_name in pairs]
         share = min(1.0, result.matched / fewer)
         # A similar name of one column says nothing about the others.
         alike, unique = min(names), measure_uniqueness(result)
@@ -162,7 +162,7 @@ class KeyCandidates:
         always have words in common.
         """
         location = _location(candidate)
-        matched = location.meeting().places
+        matched = location.find_shared_values().positions
         if len(matched) > _ROWS:
             matched = matched[np.linspace(0, len(matched) - 1, _ROWS).astype(np.int64)]
         if len(matched) < 2:
@@ -179,7 +179,7 @@ class KeyCandidates:
         ]
         mine = self._words.at(find_first_rows(self._cells, token_ids))
         rows = find_first_rows(_codes_of(location), codes)
-        theirs = read_lake_words(location.segment, location.entry, location.columns, rows)
+        theirs = read_lake_words(location.segment, location.entry, location.segment_columns, rows)
         pairs = [(a - own, b - own) for a, b, own in zip(mine, theirs, joined, strict=True)]
         # `compare_words` compares with the rows that follow; sorted, those share a key column.
         orders = [np.argsort(own, kind="stable").tolist() for own in token_ids]
@@ -230,7 +230,8 @@ class KeyCandidates:
     def _held(self, part: int, location: ResultLocation) -> Array:
         """Which values of a key column the lake column holds."""
         return is_among(
-            self._codes(location)[part], location.segment.postings.codes_of(location.columns[part])
+            self._codes(location)[part],
+            location.segment.postings.codes_of(location.segment_columns[part]),
         )
 
     def _part(self, part: int, location: ResultLocation, matched: int) -> tuple[int, float, float]:
@@ -240,10 +241,12 @@ class KeyCandidates:
             self._part_chances[part] = ChanceEstimator(
                 self._query_table.query(self._column_indexes[part])
             )
-        column, mine = location.columns[part], len(self.query.tokens[part])
+        column, mine = location.segment_columns[part], len(self.query.tokens[part])
         theirs = len(location.segment.postings.codes_of(column))
         fewer = max(1, min(mine, theirs))
-        chance = self._part_chances[part].of(location.number, location.segment, column, theirs)
+        chance = self._part_chances[part].of(
+            location.segment_index, location.segment, column, theirs
+        )
         return fewer, min(1.0, matched / fewer), chance
 
     # -- query columns ----------------------------------------------------------------------------
@@ -258,10 +261,12 @@ class KeyCandidates:
 
     def _codes(self, location: ResultLocation) -> list[Array]:
         """The codes of the query's tokens in a segment, by key column."""
-        if location.number not in self._codes_by_segment:
+        if location.segment_index not in self._codes_by_segment:
             find = location.segment.dictionary.find
-            self._codes_by_segment[location.number] = [find(tokens) for tokens in self.query.tokens]
-        return self._codes_by_segment[location.number]
+            self._codes_by_segment[location.segment_index] = [
+                find(tokens) for tokens in self.query.tokens
+            ]
+        return self._codes_by_segment[location.segment_index]
 
     def _located(self, location: ResultLocation) -> list[Array]:
         """The query's combinations as codes of a segment, by key column."""
@@ -333,17 +338,20 @@ def _in_order(values: pa.LargeStringArray) -> Array:
 
 
 def _named_alike(mine: str, theirs: str) -> bool:
-    return mine.lower() == theirs.lower() or compare_names(mine, theirs).alike >= CONTAINED
+    return mine.lower() == theirs.lower() or compare_names(mine, theirs).similarity >= CONTAINED
 
 
 def _codes_of(location: ResultLocation) -> list[Array]:
     """The codes of the joined lake columns, row by row."""
-    return [location.segment.rows.codes(column, location.entry.rows) for column in location.columns]
+    return [
+        location.segment.rows.codes(column, location.entry.rows)
+        for column in location.segment_columns
+    ]
 
 
 def _best(candidates: Sequence[JoinCandidate]) -> list[JoinCandidate]:
     return sorted(
-        candidates, key=lambda candidate: (-candidate.weighed.score, candidate.result.rank)
+        candidates, key=lambda candidate: (-candidate.join_score.score, candidate.result.rank)
     )
 
 

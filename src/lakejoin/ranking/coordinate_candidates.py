@@ -68,7 +68,7 @@ def find_coordinate_candidates(
         for radius in sorted({compared.radius for compared in sets})
         for candidate in _candidates_within(search, radius, sets)
     ]
-    return [candidate for candidate in candidates if not candidate.weighed.accidental]
+    return [candidate for candidate in candidates if not candidate.join_score.accidental]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _search(
     options = SearchOptions(
         "distance", k=_MOST, others=True, near=ByDistance(DistanceLimit(0.0, METRES))
     )
-    search = searcher.near(query_table, places, options)
+    search = searcher.prepare_near_search(query_table, places, options)
     assert isinstance(search, DistanceSearch)
     return search
 
@@ -116,7 +116,7 @@ def _coordinates(searcher: Searcher, query_table: QueryTable) -> tuple[int, ...]
     first, sets = segment.catalog.table(table).first, segment.points
     for points in np.flatnonzero(sets.kinds == KINDS.index(COORDINATES)).tolist():
         columns = sets.columns(points)
-        if first <= columns[0] < first + len(query_table.names):
+        if first <= columns[0] < first + len(query_table.column_names):
             return tuple(column - first for column in columns)
     return None
 
@@ -184,7 +184,12 @@ def _candidates_within(
         excluded=_all_but(search, chosen),
     )
     exact.__dict__["query"] = search.query  # reuse the points that were read
-    copies = Copies(search.snapshot.segments, search.places, search.mine, search.columns[0])
+    copies = Copies(
+        search.snapshot.segments,
+        search.segment_tables,
+        search.query_table,
+        search.column_indexes[0],
+    )
     hits = exact.hits()
     addresses = zip(hits.segment.tolist(), hits.column.tolist(), strict=True)
     best: dict[str, JoinCandidate] = {}

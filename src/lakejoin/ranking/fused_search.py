@@ -195,7 +195,7 @@ class _Run:
             return candidate
         rows = max(1, int(location.query.counts.sum()))
         share = min(1.0, len(location.query) / rows)
-        return replace(candidate, signals=replace(candidate.signals, tells_apart=share))
+        return replace(candidate, signals=replace(candidate.signals, row_uniqueness=share))
 
     def _by_column(self, column_index: int) -> list[JoinCandidate]:
         """The candidates on one query column."""
@@ -207,7 +207,7 @@ class _Run:
         begin = self._add_time("overlap", begin)
         column = ColumnCandidates(self._query_table, column_index, self._names)
         candidates = column.quick([result for result in results if result.matched >= _FEWEST])
-        few = self._options.choice is not None and not self._options.choice.every
+        few = self._options.choice is not None and not self._options.choice.is_every_column
         closely, by_rows = (_AGAINST_CHANCE, _BY_ROWS) if few else (_OF_EACH, _ROWS_OF_EACH)
         candidates = [
             column.against_chance(candidate)
@@ -225,10 +225,14 @@ class _Run:
 
     def _of_the_same_name(self, column_index: int, known: Sequence[Result]) -> tuple[Result, ...]:
         """Results of columns with the same name, if too many columns share values."""
-        found = {(result.found.number, result.found.columns[0]) for result in known if result.found}
-        named = self._names.named(self._query_table.names[column_index], _NAMED)
+        found = {
+            (result.found.segment_index, result.found.segment_columns[0])
+            for result in known
+            if result.found
+        }
+        named = self._names.find_columns(self._query_table.column_names[column_index], _NAMED)
         others = [result for result in named if result not in found]
-        return self._searcher.results_of(self._query_table, column_index, others)
+        return self._searcher.results_for_columns(self._query_table, column_index, others)
 
     def _by_key(self, key: ColumnChoice) -> Iterator[JoinCandidate]:
         """The candidates on the composite key that the caller named."""
@@ -277,7 +281,7 @@ class _Run:
         """The candidates by meaning, on the most key-like column of words."""
         for column_index in self._column_indexes:
             if is_meaningful(self._query_table, column_index):
-                name = self._query_table.names[column_index]
+                name = self._query_table.column_names[column_index]
                 known = [
                     candidate for candidate in self._candidates if candidate.columns == (name,)
                 ]
@@ -306,7 +310,7 @@ class _Run:
         begin = time.perf_counter()
         # An accidental match may be a version of a table that joins.
         ordered = joined + missed[:limit]
-        groups = self._versions.grouped([get_location(candidates[0]) for candidates in ordered])
+        groups = self._versions.group([get_location(candidates[0]) for candidates in ordered])
         begin = self._add_time("versions", begin)
         results = [
             _result(rank, [ordered[position] for position in group], final)
@@ -332,7 +336,7 @@ class _Run:
     @property
     def _columns(self) -> tuple[tuple[str, ...], ...]:
         names = tuple(
-            self._query_table.names[column_index] for column_index in self._column_indexes
+            self._query_table.column_names[column_index] for column_index in self._column_indexes
         )
         return (names,) if self._key else tuple((name,) for name in names)
 
@@ -340,30 +344,32 @@ class _Run:
 def _column_indexes(
     searcher: Searcher, query_table: QueryTable, choice: ColumnChoice | None
 ) -> tuple[int, ...]:
-    return choice.places if choice else find_plausible_keys(query_table, searcher)
+    return choice.column_indexes if choice else find_plausible_keys(query_table, searcher)
 
 
 def _nearly_equal_columns(candidates: Sequence[JoinCandidate]) -> set[tuple[int, int, int]]:
     """Pairs of query and lake columns with nearly all values equal."""
     locations = [location.result.found for location in candidates if location.signals.share >= _ALL]
     return {
-        (column_index, location.number, column)
+        (column_index, location.segment_index, column)
         for location in locations
         if location is not None
-        for column_index, column in zip(location.places, location.columns, strict=False)
+        for column_index, column in zip(
+            location.query_columns, location.segment_columns, strict=False
+        )
     }
 
 
 def _choose_to_compare(candidates: Sequence[JoinCandidate], most: int) -> list[JoinCandidate]:
     """The best candidates, and those with the best names, as hundreds of numbers look good."""
     named = [candidate for candidate in candidates if candidate.signals.names >= CONTAINED]
-    named.sort(key=lambda candidate: -candidate.signals.names * candidate.signals.telling)
+    named.sort(key=lambda candidate: -candidate.signals.names * candidate.signals.specificity)
     return list(dict.fromkeys([*named[: most // 4], *_best(candidates)]))[:most]
 
 
 def _best(candidates: Sequence[JoinCandidate]) -> list[JoinCandidate]:
     return sorted(
-        candidates, key=lambda candidate: (-candidate.weighed.score, candidate.result.rank)
+        candidates, key=lambda candidate: (-candidate.join_score.score, candidate.result.rank)
     )
 
 

@@ -52,7 +52,11 @@ def _pairs(candidate: JoinCandidate) -> tuple[str, ...]:
     pairs = []
     for position, pair in enumerate(zip(candidate.columns, candidate.result.columns, strict=True)):
         plain = "=" not in "".join(pair) and lake_names.count(pair[1]) == 1
-        plain = plain and list(found.mine.names).count(pair[0]) == 1
-        words = pair if plain else (str(found.places[position]), str(found.place(position)))
+        plain = plain and list(found.query_table.column_names).count(pair[0]) == 1
+        words = (
+            pair
+            if plain
+            else (str(found.query_columns[position]), str(found.column_index(position)))
+        )
         pairs.append("=".join(words))
     return tuple(pairs)

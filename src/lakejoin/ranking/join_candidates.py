@@ -106,19 +106,21 @@ class JoinCandidate:
     beside_equal: bool = False
 
     @cached_property
-    def weighed(self) -> JoinScore:
+    def join_score(self) -> JoinScore:
         """The score with its reasons."""
-        return score_join(replace(self.signals, plain=self.kind == "equal" or self.beside_equal))
+        return score_join(
+            replace(self.signals, unchanged=self.kind == "equal" or self.beside_equal)
+        )
 
     @property
     def order(self) -> tuple[bool, float, float]:
         """The sort key: the best candidate has the smallest."""
-        return not self.believed, -self.weighed.score, -self.weighed.nats
+        return not self.believed, -self.join_score.score, -self.join_score.nats
 
     @property
     def believed(self) -> bool:
         """Whether this is more than coincidental overlap."""
-        return not self.weighed.accidental
+        return not self.join_score.accidental
 
     @property
     def pairs(self) -> str:
@@ -135,8 +137,8 @@ class JoinCandidate:
     @property
     def why(self) -> str:
         """The evidence for the join, or why it is accidental, in words."""
-        reasons = "; ".join(reason.words for reason in self.weighed.reasons)
-        return self.weighed.accidental or reasons
+        reasons = "; ".join(reason.text for reason in self.join_score.reasons)
+        return self.join_score.accidental or reasons
 
     def with_rows(self, nats: float) -> JoinCandidate:
         """Add how much other columns agree, in nats."""
@@ -154,12 +156,12 @@ class JoinCandidate:
             "row_coverage": self.result.row_coverage,
             "fan_out": self.result.fan_out,
             "chance": self.signals.chance,
-            "score": self.weighed.score,
+            "score": self.join_score.score,
             "reasons": [
-                {"what": reason.what, "nats": reason.nats, "words": reason.words}
-                for reason in self.weighed.reasons
+                {"what": reason.kind, "nats": reason.nats, "words": reason.text}
+                for reason in self.join_score.reasons
             ],
-            "accidental": self.weighed.accidental,
+            "accidental": self.join_score.accidental,
         }
 
 
@@ -187,8 +189,8 @@ def _unique_sides(result: MatchFigures) -> tuple[float, float]:
     location = result.found
     assert location is not None, "a search result has a location"
     mine = len(location.query) / max(1, int(location.query.counts.sum()))
-    if len(location.columns) == 1:
-        theirs = location.segment.catalog.columns["uniqueness"][location.columns[0]].as_py()
+    if len(location.segment_columns) == 1:
+        theirs = location.segment.catalog.columns["uniqueness"][location.segment_columns[0]].as_py()
     else:
         theirs = result.column_size / max(1, location.entry.rows)
     return mine, float(theirs)
@@ -229,12 +231,12 @@ class ColumnCandidates:
             min(1.0, result.matched / fewer),
             LEAST_CHANCE,
             result.containment,
-            alike.alike,
+            alike.similarity,
             rarity=self._rarity(result.matched, as_many),
-            telling=self._telling(theirs),
-            identify=alike.say_identifier,
+            specificity=self._telling(theirs),
+            identify=alike.same_identifier,
             unique=measure_uniqueness(result),
-            refers=measure_reference(result),
+            reference=measure_reference(result),
         )
         return JoinCandidate((self.query.column,), result, signals)
 
@@ -242,7 +244,7 @@ class ColumnCandidates:
         """How specific the more specific of the two names is, as of `film_id` and `id`."""
         if self.query.type is ColumnType.DATE:
             return 0.0
-        return max(map(self._lake.telling, (self.query.column, theirs)))
+        return max(map(self._lake.specificity, (self.query.column, theirs)))
 
     def _rarity(self, matched: int, as_many: int) -> float:
         """The rarity in nats: less if few values match, none for dates, which are everywhere."""
@@ -256,19 +258,21 @@ class ColumnCandidates:
         location = candidate.result.found
         assert location is not None, "a search result has a location"
         size = candidate.result.column_size
-        chance = self._chances.of(location.number, location.segment, location.columns[0], size)
+        chance = self._chances.of(
+            location.segment_index, location.segment, location.segment_columns[0], size
+        )
         signals = replace(candidate.signals, chance=chance)
         # Ends and rarity count only if nearly all values of the smaller column match.
         theirs = self._their_ends(location) if signals.nearly_all else None
         if self._ends and theirs:
             dense = chance >= _DENSE * signals.share
-            named = signals.telling * self._named(candidate, dense, self._ends.are_years)
+            named = signals.specificity * self._named(candidate, dense, self._ends.are_years)
             signals = replace(
                 signals,
                 ends=compare_ends(self._ends, theirs) if dense else 0.0,
                 # That few columns hold a long count only means that few are as long.
                 rarity=0.0 if self._ends.are_common or theirs.are_common else signals.rarity,
-                telling=named,
+                specificity=named,
             )
         return replace(candidate, signals=signals)
 
@@ -282,19 +286,19 @@ class ColumnCandidates:
     def _their_ends(self, location: ResultLocation) -> Ends | None:
         if self._ends is None:
             return None
-        codes = location.segment.postings.codes_of(location.columns[0])
+        codes = location.segment.postings.codes_of(location.segment_columns[0])
         return find_ends(location.segment.dictionary.texts.take(codes))
 
     def with_agreement(self, candidate: JoinCandidate) -> JoinCandidate:
         """Add whether other columns agree in matching rows."""
         location = candidate.result.found
         assert location is not None, "a search result has a location"
-        if location.number not in self._codes:
-            self._codes[location.number] = locate_codes(
-                self.query, location.number, location.segment
+        if location.segment_index not in self._codes:
+            self._codes[location.segment_index] = locate_codes(
+                self.query, location.segment_index, location.segment
             )
-        codes = self._codes[location.number]
-        entry, column = location.entry, location.columns[0]
+        codes = self._codes[location.segment_index]
+        entry, column = location.entry, location.segment_columns[0]
         return candidate.with_rows(
             measure_agreement(self._words, self.query, codes, location.segment, entry, column)
         )
@@ -325,15 +329,23 @@ def find_almost_equal(
     for candidate in sorted(some, key=lambda candidate: candidate.order)[:most]:
         location = candidate.result.found
         assert location is not None, "a search result has a location"
-        unmet = np.setdiff1d(np.arange(len(location.query)), location.meeting().places)
-        mine = location.mine.query(location.places[0]).tokens.take(unmet[:_UNMET])
-        codes = location.segment.postings.codes_of(location.columns[0])
+        unmet = np.setdiff1d(
+            np.arange(len(location.query)), location.find_shared_values().positions
+        )
+        mine = location.query_table.query(location.query_columns[0]).tokens.take(unmet[:_UNMET])
+        codes = location.segment.postings.codes_of(location.segment_columns[0])
         theirs = location.segment.dictionary.texts.take(codes[:_LOOKED_UP])
         met = len(np.unique(pair_by_rare_tokens(mine, theirs)[0]))
         if met >= max(_FEWEST, _MANY * len(mine)):
             likely.append(
                 LikelyColumn(
-                    location.places[0], location.number, location.columns[0], len(mine), met, 0.0, 0
+                    location.query_columns[0],
+                    location.segment_index,
+                    location.segment_columns[0],
+                    len(mine),
+                    met,
+                    0.0,
+                    0,
                 )
             )
     return likely

@@ -48,12 +48,12 @@ class Signals:
     rows: float = 0.0
     rarity: float = 0.0
     ends: float = 0.0
-    telling: float = 1.0
+    specificity: float = 1.0
     identify: bool = False
     unique: float = 1.0
-    refers: float = 1.0
-    tells_apart: float = 1.0
-    plain: bool = True
+    reference: float = 1.0
+    row_uniqueness: float = 1.0
+    unchanged: bool = True
 
     @property
     def nearly_all(self) -> bool:
@@ -73,9 +73,9 @@ class Signals:
 class Reason:
     """One piece of evidence for a join: its kind, its weight in nats, and a sentence."""
 
-    what: str
+    kind: str
     nats: float
-    words: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class JoinScore:
     """A score with its reasons; `accidental` says why this is no real join, or is empty."""
 
     score: float
-    sure: float
+    confidence: float
     reasons: tuple[Reason, ...]
     accidental: str = ""
 
@@ -107,10 +107,10 @@ def score_join(signals: Signals) -> JoinScore:
     reasons = tuple(reason for reason in _reasons(signals) if reason.nats > 0)
     nats = sum(reason.nats for reason in reasons)
     sure = min(1.0, nats / SURE)
-    keyed = (signals.refers * signals.tells_apart) ** KEYED
-    score = sure * signals.containment**REACH * keyed * (1.0 if signals.plain else PLAIN)
-    others = sum(reason.nats for reason in reasons if reason.what != "names")
-    named = sum(reason.nats for reason in reasons if reason.what == "names")
+    keyed = (signals.reference * signals.row_uniqueness) ** KEYED
+    score = sure * signals.containment**REACH * keyed * (1.0 if signals.unchanged else PLAIN)
+    others = sum(reason.nats for reason in reasons if reason.kind != "names")
+    named = sum(reason.nats for reason in reasons if reason.kind == "names")
     believed = others + signals.names_count * named
     return JoinScore(score, sure, reasons, _why_accidental(signals, believed, score))
 
@@ -124,13 +124,15 @@ def _reasons(signals: Signals) -> tuple[Reason, ...]:
         Reason("rarity", whole * signals.rarity, "few other lake columns share this many values"),
         Reason("ends", whole * signals.ends, "both columns start and end at the same numbers"),
         Reason("rows", min(signals.rows, _MOST), "other columns agree in the matching rows"),
-        Reason("names", OF_NAMES * signals.names * signals.telling, "the column names are similar"),
+        Reason(
+            "names", OF_NAMES * signals.names * signals.specificity, "the column names are similar"
+        ),
     )
 
 
 def _describe_values(signals: Signals) -> str:
     share, chance = format_percent(signals.share), format_percent(signals.chance)
-    if signals.plain:
+    if signals.unchanged:
         return f"{share} of the smaller column's values match; {chance} of random values would"
     return f"{share} of the compared values match; {chance} of random values would"
 
@@ -155,22 +157,22 @@ class Ends(NamedTuple):
 
     low: int
     high: int
-    behind: str = ""
+    prefix: str = ""
 
     @property
     def are_common(self) -> bool:
         """Whether any count or any list of years may have these ends."""
-        return self.are_years or (not self.behind and self.begin_at_zero)
+        return self.are_years or (not self.prefix and self.start_at_zero)
 
     @property
-    def begin_at_zero(self) -> bool:
+    def start_at_zero(self) -> bool:
         """Whether they start at about 0, as counts and amounts do."""
         return self.low <= max(_FIRST, _ABOUT_ZERO * self.high)
 
     @property
     def are_years(self) -> bool:
         """Whether they may be years, which start and end alike in many tables."""
-        return not self.behind and self.low >= _YEARS[0] and self.high <= _YEARS[1]
+        return not self.prefix and self.low >= _YEARS[0] and self.high <= _YEARS[1]
 
 
 def find_ends(values: pa.LargeStringArray) -> Ends | None:

@@ -85,7 +85,7 @@ def find_meaning_candidates(
     for gain in kept:  # one column per table
         best.setdefault((gain.segment, probe.table_of(gain)), gain)
     candidates = probe.candidates(list(best.values())[:_MOST])
-    return [candidate for candidate in candidates if not candidate.weighed.accidental]
+    return [candidate for candidate in candidates if not candidate.join_score.accidental]
 
 
 def is_meaningful(query_table: QueryTable, column_index: int) -> bool:
@@ -111,7 +111,7 @@ def find_unmatched_positions(query: Query, candidates: Sequence[JoinCandidate]) 
     matched = np.zeros(len(query), dtype=bool)
     for candidate in candidates:
         if candidate.result.found is not None and candidate.kind == "equal":
-            matched[candidate.result.found.meeting().places] = True
+            matched[candidate.result.found.find_shared_values().positions] = True
     return np.flatnonzero(~matched)
 
 
@@ -192,8 +192,8 @@ class _MeaningProbe:
     def _gain(self, segment: int, column: int, hits: VectorHits) -> _Gain:
         pairs = self.engine.pairs(self.vectors, self.nearness, segment, column, hits)
         differing = np.flatnonzero(~self._held(segment, column)[self.chosen])
-        near = len(np.intersect1d(pairs.place, differing))
-        size = self.search.places[segment].size_of(column)
+        near = len(np.intersect1d(pairs.position, differing))
+        size = self.search.segment_tables[segment].size_of(column)
         more, share = near / len(self.chosen), near / max(1, len(differing))
         return _Gain(segment, column, size, pairs, more, len(differing), share)
 
@@ -211,9 +211,9 @@ class _MeaningProbe:
         vectors = self.encoder.encode(segment.dictionary.texts.take(own))
         vectors = np.concatenate([self.wrong, vectors])
         pairs = self.engine.pairs(vectors, self.nearness, gain.segment, gain.column)
-        others = segment.meaning.codes.take(pairs.id) != codes[pairs.place]
+        others = segment.meaning.codes.take(pairs.id) != codes[pairs.position]
         matched = np.zeros(len(codes), dtype=bool)
-        matched[pairs.place[others]] = True
+        matched[pairs.position[others]] = True
         kind = np.repeat([0, 1, 2], [self.mixed, len(self.wrong) - self.mixed, len(own)])
         # Lake texts that the column holds itself are not wrong there.
         counted = (kind == 2) | ~is_among(codes, theirs)
@@ -224,7 +224,7 @@ class _MeaningProbe:
 
     def table_of(self, gain: _Gain) -> int:
         """The table of a column."""
-        return self.search.places[gain.segment].table_of(gain.column)
+        return self.search.segment_tables[gain.segment].table_of(gain.column)
 
     def candidates(self, gains: Sequence[_Gain]) -> Iterator[JoinCandidate]:
         """Yield the candidates for some columns."""
@@ -243,7 +243,9 @@ class _MeaningProbe:
         matched = np.array([self._estimated(gain) for gain in gains], np.int64)
         none = [None] * len(search.snapshot.segments)
         hits = VectorHits(segment, column, matched, matched, VectorCounters(), none)
-        copies = Copies(search.snapshot.segments, search.places, search.mine, search.place)
+        copies = Copies(
+            search.snapshot.segments, search.segment_tables, search.query_table, search.column_index
+        )
         return search.results(hits, copies)
 
     def _estimated(self, gain: _Gain) -> int:
@@ -270,7 +272,7 @@ class _MeaningProbe:
             gain.share,
             max(LEAST_CHANCE, gain.chance),
             estimate.containment,
-            compare_names(self.query.column, result.columns[0]).alike,
+            compare_names(self.query.column, result.columns[0]).similarity,
             unique=measure_uniqueness(estimate),
         )
         return JoinCandidate((self.query.column,), estimate, signals, "meaning", how)
@@ -279,11 +281,11 @@ class _MeaningProbe:
         """How much other columns agree in rows of values and their nearest match."""
         location, pairs = result.found, gain.pairs
         assert location is not None, "a search result has a location"
-        first = np.flatnonzero(np.diff(pairs.place, prepend=-1))
+        first = np.flatnonzero(np.diff(pairs.position, prepend=-1))
         segment, tokens = location.segment, self.query.tokens
         codes = segment.meaning.codes.take(pairs.id[first])
-        values = tokens.take(self.chosen[pairs.place[first]])
-        own, cells = location.mine.cells(location.places[0])
+        values = tokens.take(self.chosen[pairs.position[first]])
+        own, cells = location.query_table.cells(location.query_columns[0])
         mine = find_first_rows([cells], [_positions_in(own, values)])
         theirs = find_first_rows([segment.rows.codes(gain.column, location.entry.rows)], [codes])
         if len(first) < 2 or (mine < 0).any() or (theirs < 0).any():
@@ -293,8 +295,8 @@ class _MeaningProbe:
             split_words(a) | split_words(b)
             for a, b in zip(values.to_pylist(), partners, strict=True)
         ]
-        ours = RowWords(location.mine, location.places).at(mine)
-        others = read_lake_words(segment, location.entry, location.columns, theirs)
+        ours = RowWords(location.query_table, location.query_columns).at(mine)
+        others = read_lake_words(segment, location.entry, location.segment_columns, theirs)
         return compare_words(
             [words - both for words, both in zip(ours, joined, strict=True)],
             [words - both for words, both in zip(others, joined, strict=True)],
@@ -318,7 +320,7 @@ def _make_probe(
     from lakejoin.search.meaning_search import MeaningSearch
 
     options = SearchOptions("meaning", k=_FOUND, others=True, near=ByMeaning())
-    search = searcher.near(query_table, (column_index,), options)
+    search = searcher.prepare_near_search(query_table, (column_index,), options)
     assert isinstance(search, MeaningSearch)
     try:
         encoder = search.meanings.encoder()

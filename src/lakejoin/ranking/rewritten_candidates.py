@@ -106,8 +106,8 @@ def find_rewritten_candidates(
 def _in_turn(likely: Sequence[LikelyColumn]) -> list[LikelyColumn]:
     """The columns that share the most, and after every two of them one that shares the rarest
     pieces: fragments of numbers are in hundreds of columns, the whole number in one."""
-    some = [column for column in likely if column.met >= max(_SOME, _OF_ASKED * column.asked)]
-    rarest = sorted(some, key=lambda column: -column.nats / column.met)
+    some = [column for column in likely if column.matched >= max(_SOME, _OF_ASKED * column.sampled)]
+    rarest = sorted(some, key=lambda column: -column.nats / column.matched)
     both = zip_longest(likely[::2], likely[1::2], rarest)
     return list(dict.fromkeys(column for group in both for column in group if column is not None))
 
@@ -117,7 +117,7 @@ def _by_table(
 ) -> dict[tuple[int, int], list[LikelyColumn]]:
     tables: dict[tuple[int, int], list[LikelyColumn]] = {}
     for column in likely:
-        key = column.number, searcher.table_of(column.number, column.column)
+        key = column.segment_index, searcher.table_of(column.segment_index, column.column)
         tables.setdefault(key, []).append(column)
     return tables
 
@@ -131,14 +131,16 @@ class _Pair:
         self._searcher = searcher
         self._query_table = query_table
         self._first = likely[0]
-        self._segment = searcher.snapshot.segments[self._first.number]
-        self._table = searcher.table_of(self._first.number, self._first.column)
+        self._segment = searcher.snapshot.segments[self._first.segment_index]
+        self._table = searcher.table_of(self._first.segment_index, self._first.column)
         self._entry = self._segment.catalog.table(self._table)
         self._rules: ValueRules = searcher.snapshot.manifest.options.rules
         names = [one.name for one in self._segment.catalog.columns_of(self._entry)]
-        column_indexes = dict.fromkeys(one.place for one in likely)
+        column_indexes = dict.fromkeys(one.column_index for one in likely)
         columns = dict.fromkeys(one.column for one in likely)
-        self._query_columns = _first_by_name({p: query_table.names[p] for p in column_indexes})
+        self._query_columns = _first_by_name(
+            {p: query_table.column_names[p] for p in column_indexes}
+        )
         self._lake_columns = _first_by_name({c: names[c - self._entry.first] for c in columns})
 
     def candidate(self, rank: int) -> JoinCandidate | None:
@@ -148,7 +150,7 @@ class _Pair:
             return None
         mine, theirs = self._used(learned)
         left = read_column_texts(
-            {name: self._query_table.originals(column_index) for name, column_index in mine.items()}
+            {name: self._query_table.spellings(column_index) for name, column_index in mine.items()}
         )
         right = read_column_texts(
             {name: read_spellings(self._segment, column) for name, column in theirs.items()}
@@ -169,8 +171,8 @@ class _Pair:
         left = self._sample_of_mine()
         right = self._sample_of_theirs(left)
         learned = find_programs(left.table, right.table, _QUICKLY, rules=self._rules)
-        if not learned and learned.doubted:
-            learned = learned.doubted.learned
+        if not learned and learned.rejected:
+            learned = learned.rejected.learned
         if not learned or learned.target is None:
             return None
         plain = learned.target.is_identity and all(
@@ -181,7 +183,7 @@ class _Pair:
     def _sample_of_mine(self) -> ColumnTexts:
         names = list(self._query_columns)[:_COLUMNS]
         lines = read_column_texts(
-            {name: self._query_table.originals(self._query_columns[name]) for name in names}
+            {name: self._query_table.spellings(self._query_columns[name]) for name in names}
         )
         return lines.take(_sample_indexes(len(lines), _SAMPLE))
 
@@ -220,8 +222,8 @@ class _Pair:
         theirs: dict[str, int],
     ) -> RewrittenMatch:
         first = self._first
-        location = self._searcher.place_of(
-            self._query_table, tuple(mine.values()), first.number, tuple(theirs.values())
+        location = self._searcher.locate_result(
+            self._query_table, tuple(mine.values()), first.segment_index, tuple(theirs.values())
         )
         rows = max(1, self._query_table.rows())
         return RewrittenMatch(
@@ -247,15 +249,15 @@ class _Pair:
         chance = min(1.0, max(LEAST_CHANCE, chance, learned.programs[0].by_chance))
         chance = 1 - (1 - chance) ** len(learned.programs)  # each program adds a chance
         share = min(1.0, meeting.shared / max(1, len(fewer)))
-        weighed = learned.weighed
+        weighed = learned.evidence
         scraps = is_cut(learned.programs[0].program) and chance > _OFTEN and share < _WHOLE
-        if scraps or (weighed is not None and not weighed.tells):
+        if scraps or (weighed is not None and not weighed.is_telling):
             share = 0.0
         ends = (None, None) if _writes_letters(learned) else (find_ends(mine), find_ends(theirs))
         same = compare_ends(ends[0], ends[1]) if ends[0] and ends[1] else 0.0
         common = not ends[0] or not ends[1] or ends[0].are_common or ends[1].are_common
         # Names of dense numbers say nothing once these are rewritten into each other.
-        alike = compare_names(query_column_names(result)[0], result.columns[0]).alike
+        alike = compare_names(query_column_names(result)[0], result.columns[0]).similarity
         names = alike if chance < _DENSE else 0.0
         rows = self._agreement(meeting, result)
         return Signals(
@@ -266,8 +268,8 @@ class _Pair:
             names,
             rows,
             ends=same,
-            rarity=0.0 if common else self._rarity(result.found.columns[0]),
-            refers=measure_reference(result),
+            rarity=0.0 if common else self._rarity(result.found.segment_columns[0]),
+            reference=measure_reference(result),
             unique=measure_uniqueness(result),
         )
 
@@ -279,19 +281,19 @@ class _Pair:
         return max(0.0, math.log(self._segment.column_count / max(1.0, held)))
 
     def _agreement(self, meeting: JoinedTexts, result: RewrittenMatch) -> float:
-        mine, theirs = meeting.some(_ROWS)
+        mine, theirs = meeting.sample_pairs(_ROWS)
         if len(mine) < _FEWEST:
             return 0.0
         location = result.found
         joined = [
             f"{row} {their_text}".casefold()
             for row, their_text in zip(
-                meeting.left.first(mine), meeting.right.first(theirs), strict=True
+                meeting.left.first_texts(mine), meeting.right.first_texts(theirs), strict=True
             )
         ]
-        ours = RowWords(self._query_table, location.places).at(meeting.left.rows[mine])
+        ours = RowWords(self._query_table, location.query_columns).at(meeting.left.rows[mine])
         their_rows, beside = read_neighbouring_words(
-            self._segment, self._entry, location.columns, meeting.right.rows[theirs]
+            self._segment, self._entry, location.segment_columns, meeting.right.rows[theirs]
         )
         return compare_words(
             [remove_words(*row) for row in zip(ours, joined, strict=True)],
@@ -302,7 +304,10 @@ class _Pair:
 
 def query_column_names(result: RewrittenMatch) -> tuple[str, ...]:
     """The names of the query columns."""
-    return tuple(result.found.mine.names[column_index] for column_index in result.found.places)
+    return tuple(
+        result.found.query_table.column_names[column_index]
+        for column_index in result.found.query_columns
+    )
 
 
 def _compared_texts(learned: LearnedJoin, side: str, meeting: JoinedTexts) -> pa.LargeStringArray:

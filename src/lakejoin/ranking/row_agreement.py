@@ -40,7 +40,9 @@ class RowWords:
 
     def __init__(self, query_table: QueryTable, joined: Sequence[int]) -> None:
         self._query_table = query_table
-        self._others = [i for i in range(len(query_table.names)) if i not in joined][:_COLUMNS]
+        self._others = [i for i in range(len(query_table.column_names)) if i not in joined][
+            :_COLUMNS
+        ]
 
     @cached_property
     def _columns(self) -> list[tuple[pa.LargeStringArray, Array]]:

@@ -93,7 +93,7 @@ def _title(answer: Answer, width: int) -> str:
     values = f"{len(query):,} {noun}" + ("" if len(query) == 1 else "s")
     rows = f"{query.rows:,} row" + ("" if query.rows == 1 else "s")
     found = "nothing found" if not len(answer) else f"{len(answer):,} found"
-    by = f"by {answer.by}" + (f" {answer.reach.said}" if answer.reach else "")
+    by = f"by {answer.by}" + (f" {answer.reach.text}" if answer.reach else "")
     rest = f": {values} in {rows} · {by} · {found} in {_seconds(answer.seconds)}"
     room = width - _width(rest) - 12 - 3
     column = _clip(to_one_line(" + ".join(query.columns)), max(12, min(width // 4, room)))
@@ -176,7 +176,7 @@ def _table(answer: Answer, width: int) -> list[str]:
 def _near_cells(result: Result, reach: Reach) -> list[str]:
     """The pairs and the median distance of a result by meaning or distance."""
     assert isinstance(result, NearResult)
-    return [f"{result.pairs:,}", reach.shown(result.distance)]
+    return [f"{result.pairs:,}", reach.format_distance(result.distance)]
 
 
 def _cells(result: Result) -> list[str]:

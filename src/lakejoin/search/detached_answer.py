@@ -29,7 +29,7 @@ class DetachedQuery:
     def __len__(self) -> int:
         return self.size
 
-    def written(self, positions: Array) -> list[pa.LargeStringArray]:
+    def texts_of(self, positions: Array) -> list[pa.LargeStringArray]:
         """Nothing: a detached answer has no values."""
         del positions
         return []

@@ -46,9 +46,9 @@ class DistanceSearch:
     """One search by distance."""
 
     snapshot: Snapshot
-    places: Sequence[SegmentTables]
-    mine: QueryTable
-    columns: tuple[int, ...]
+    segment_tables: Sequence[SegmentTables]
+    query_table: QueryTable
+    column_indexes: tuple[int, ...]
     options: SearchOptions
     excluded: ExcludedColumns
 
@@ -57,7 +57,7 @@ class DistanceSearch:
         """The points to search for."""
         as_vectors = self._near_options.metric == "haversine"
         on_globe = self._within.unit == "m" or as_vectors
-        return read_points(self.mine, self.columns, on_globe, as_vectors)
+        return read_points(self.query_table, self.column_indexes, on_globe, as_vectors)
 
     @property
     def _near_options(self) -> ByDistance:
@@ -116,7 +116,7 @@ class DistanceSearch:
 
     def _result(self, i: int, hits: VectorHits, copies: Copies) -> NearResult:
         segment_index, points = int(hits.segment[i]), int(hits.column[i])
-        places, sets = self.places[segment_index], self._sets[segment_index]
+        places, sets = self.segment_tables[segment_index], self._sets[segment_index]
         columns = sets.columns(points)
         table, matched = places.table_of(columns[0]), int(hits.matched[i])
         return NearResult(
@@ -136,8 +136,8 @@ class DistanceSearch:
                 segment_index,
                 table,
                 columns,
-                self.mine,
-                self.columns,
+                self.query_table,
+                self.column_indexes,
                 self.snapshot.manifest,
                 partial(self._meeting, segment_index, points),
                 partial(sets.size, points),
@@ -156,31 +156,31 @@ class DistanceSearch:
         rows = sets.repeats(points)[pairs.id]
         same = _equal(query.points, sets.points(points), pairs)
         return MatchingPairs(
-            pairs.place, pairs.id, self._displayed_distance(pairs), rows, same, written, written
+            pairs.position, pairs.id, self._displayed_distance(pairs), rows, same, written, written
         )
 
     def _displayed_distance(self, pairs: NearPairs) -> Array:
         """Distances in the unit of `within`: as a share of the query's number if it is one."""
         if self._within.unit != "share":
             return pairs.distance
-        mine = np.abs(self.query.points[pairs.place, 0])
+        mine = np.abs(self.query.points[pairs.position, 0])
         return np.asarray(pairs.distance / np.where(mine > 0, mine, 1.0))
 
     def _meeting(self, segment_index: int, points: int) -> SharedValues:
-        return self._partners(segment_index, points).meeting
+        return self._partners(segment_index, points).shared_values
 
-    def forget(self) -> None:
+    def release(self) -> None:
         """Do nothing: nothing large is cached."""
 
     # -- notes ------------------------------------------------------------------------------------
 
     def notes(self, hits: VectorHits, results: Sequence[NearResult]) -> list[str]:
         """Notes about how the points were read, and why nothing was found."""
-        notes = list(self.query.said)
+        notes = list(self.query.notes)
         return notes if results else [*notes, self._why_nothing()]
 
     def _why_nothing(self) -> str:
-        query, near = self.query, self.reach.said
+        query, near = self.query, self.reach.text
         if not self.snapshot.manifest.totals.tables:
             return "the index is empty"
         kinds = {sets.kind(points) for sets in self._sets for points in range(sets.count)}
@@ -201,7 +201,7 @@ def _equal(mine: Array, theirs: Array, pairs: NearPairs) -> Array:
     """Which pairs are equal points: vectors at angle 0 may differ in length."""
     same = np.asarray(pairs.distance == 0)
     near = np.flatnonzero(same)
-    position, partner = pairs.place[near], pairs.id[near]
+    position, partner = pairs.position[near], pairs.id[near]
     for axis in range(mine.shape[1]):
         same[near] &= mine[position, axis] == theirs[partner, axis]
     return same

@@ -46,7 +46,7 @@ class SearchedValues(Protocol):
     def __len__(self) -> int:
         """The number of distinct values."""
 
-    def written(self, positions: Array) -> list[pa.LargeStringArray]:
+    def texts_of(self, positions: Array) -> list[pa.LargeStringArray]:
         """The values at some positions as the query table spells them, by column."""
 
 
@@ -78,8 +78,8 @@ class SharedValues:
     """The values that a query and a column share: their positions in the query, ascending, and
     how many rows of the column hold each."""
 
-    places: Array
-    theirs: Array
+    positions: Array
+    lake_rows: Array
 
 
 def find_shared_values(located: QueryCodes, segment_index: int, column: int) -> SharedValues:
@@ -114,11 +114,11 @@ class Evidence:
 
 def compute_evidence(query: SearchedValues, meeting: SharedValues) -> Evidence:
     """Compute the evidence from the shared values."""
-    mine = query.counts[meeting.places]
+    mine = query.counts[meeting.positions]
     return Evidence(
         float(mine.sum() / query.rows),
-        float((mine * meeting.theirs).sum() / query.rows),
-        spell_values(query, find_most_frequent(query.counts, meeting.places, EXAMPLES)),
+        float((mine * meeting.lake_rows).sum() / query.rows),
+        spell_values(query, find_most_frequent(query.counts, meeting.positions, EXAMPLES)),
         spell_values(
             query, find_most_frequent(query.counts, find_unmatched(query, meeting), EXAMPLES)
         ),
@@ -127,8 +127,8 @@ def compute_evidence(query: SearchedValues, meeting: SharedValues) -> Evidence:
 
 def list_matches(query: SearchedValues, meeting: SharedValues, limit: int | None) -> pa.Table:
     """The shared values with the number of rows on both sides, most query rows first."""
-    order = find_most_frequent(query.counts, meeting.places, limit)
-    theirs = meeting.theirs[np.searchsorted(meeting.places, order)]
+    order = find_most_frequent(query.counts, meeting.positions, limit)
+    theirs = meeting.lake_rows[np.searchsorted(meeting.positions, order)]
     mine = query.counts[order]
     return _to_table(query, order, {"mine": mine, "theirs": theirs})
 
@@ -171,14 +171,14 @@ def make_names_unique(
 def _to_table(query: SearchedValues, positions: Array, counts: dict[str, Array]) -> pa.Table:
     import pyarrow as pa
 
-    values = dict(zip(value_column_names(query), query.written(positions), strict=True))
+    values = dict(zip(value_column_names(query), query.texts_of(positions), strict=True))
     return pa.table({**values, **counts})
 
 
 def find_unmatched(query: SearchedValues, meeting: SharedValues) -> Array:
     """The positions of the values without a match."""
     unmatched = np.ones(len(query), dtype=bool)
-    unmatched[meeting.places] = False
+    unmatched[meeting.positions] = False
     return np.flatnonzero(unmatched)
 
 
@@ -203,7 +203,7 @@ def find_most_frequent(counts: Array, positions: Array, limit: int | None) -> Ar
 
 def spell_values(query: SearchedValues, positions: Array) -> tuple[str, ...]:
     """Values as the query table spells them; a combination becomes one text."""
-    parts = [texts.to_pylist() for texts in query.written(positions)]
+    parts = [texts.to_pylist() for texts in query.texts_of(positions)]
     return tuple(SEPARATOR.join(values) for values in zip(*parts, strict=True))
 
 
@@ -220,38 +220,38 @@ class MatchingPairs:
     maps ids to canonical values, `written` to their spelling in the lake table.
     """
 
-    place: Array
+    position: Array
     partner: Array
     distance: Array
     rows: Array
     same: Array
     values: Callable[[Array], pa.LargeStringArray]
-    written: Callable[[Array], pa.LargeStringArray]
+    spellings_of: Callable[[Array], pa.LargeStringArray]
 
     def __len__(self) -> int:
-        return len(self.place)
+        return len(self.position)
 
     @cached_property
     def first(self) -> Array:
         """The pair of each query value with its nearest match."""
-        return np.flatnonzero(np.diff(self.place, prepend=-1))
+        return np.flatnonzero(np.diff(self.position, prepend=-1))
 
     @property
-    def meeting(self) -> SharedValues:
+    def shared_values(self) -> SharedValues:
         """The query values with a match, and how many lake rows their matches have in total."""
         if not len(self):
-            return SharedValues(self.place, self.rows)
-        return SharedValues(self.place[self.first], np.add.reduceat(self.rows, self.first))
+            return SharedValues(self.position, self.rows)
+        return SharedValues(self.position[self.first], np.add.reduceat(self.rows, self.first))
 
 
 def compute_near_evidence(query: SearchedValues, partners: MatchingPairs) -> Evidence:
     """Compute the evidence from the pairs, with the median distance."""
-    meeting = partners.meeting
-    mine = query.counts[meeting.places]
+    meeting = partners.shared_values
+    mine = query.counts[meeting.positions]
     nearest = partners.distance[partners.first]
     return Evidence(
         float(mine.sum() / query.rows),
-        float((mine * meeting.theirs).sum() / query.rows),
+        float((mine * meeting.lake_rows).sum() / query.rows),
         _examples(query, partners),
         spell_values(
             query, find_most_frequent(query.counts, find_unmatched(query, meeting), EXAMPLES)
@@ -264,10 +264,10 @@ def _examples(query: SearchedValues, partners: MatchingPairs) -> tuple[str, ...]
     """Values with their nearest match: differing pairs first, as they show what near means; then
     by query rows."""
     first = partners.first
-    order = np.lexsort((-query.counts[partners.place[first]], partners.same[first]))[:EXAMPLES]
+    order = np.lexsort((-query.counts[partners.position[first]], partners.same[first]))[:EXAMPLES]
     chosen = first[order]
-    mine = spell_values(query, partners.place[chosen])
-    theirs = partners.written(partners.partner[chosen]).to_pylist()
+    mine = spell_values(query, partners.position[chosen])
+    theirs = partners.spellings_of(partners.partner[chosen]).to_pylist()
     return tuple(f"{a}{PAIR_SEPARATOR}{b}" for a, b in zip(mine, theirs, strict=True))
 
 
@@ -285,11 +285,11 @@ def list_near_matches(
     chosen = np.flatnonzero(~partners.same) if differing else np.arange(len(partners))
     distances = partners.distance[chosen]
     order = chosen[np.argsort(-distances if farthest else distances, kind="stable")[:limit]]
-    positions = partners.place[order]
+    positions = partners.position[order]
     return pa.table(
         {
             "value": pa.array(spell_values(query, positions), pa.large_string()),
-            "partner": partners.written(partners.partner[order]),
+            "partner": partners.spellings_of(partners.partner[order]),
             "distance": partners.distance[order],
             "mine": query.counts[positions],
             "theirs": partners.rows[order],
@@ -303,6 +303,8 @@ def list_near_unmatched(
     """The query values without a match, most rows first."""
     import pyarrow as pa
 
-    positions = find_most_frequent(query.counts, find_unmatched(query, partners.meeting), limit)
+    positions = find_most_frequent(
+        query.counts, find_unmatched(query, partners.shared_values), limit
+    )
     values = pa.array(spell_values(query, positions), pa.large_string())
     return pa.table({"value": values, "mine": query.counts[positions]})

@@ -48,7 +48,7 @@ class ExternalTable:
         return self._source.name
 
     @property
-    def names(self) -> Sequence[str]:
+    def column_names(self) -> Sequence[str]:
         """The column names."""
         return self._source.names
 
@@ -68,7 +68,7 @@ class ExternalTable:
 
     def profiles(self) -> Sequence[ColumnProfile]:
         """The profiles of all columns; reads them all."""
-        return [data.profile for data in self._encoded(range(len(self.names)))]
+        return [data.profile for data in self._encoded(range(len(self.column_names)))]
 
     def profile(self, column_index: int) -> ColumnProfile:
         """The profile of one column."""
@@ -80,7 +80,9 @@ class ExternalTable:
 
     def query(self, column_index: int) -> Query:
         """One column as a query."""
-        return make_query(self.name, self.names[column_index], self._encoded([column_index])[0])
+        return make_query(
+            self.name, self.column_names[column_index], self._encoded([column_index])[0]
+        )
 
     def cells(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
         """The tokens of a column, and the token id of each row."""
@@ -100,7 +102,7 @@ class ExternalTable:
         """The column types in the frame or file."""
         return self._source.types()
 
-    def originals(self, column_index: int) -> ColumnSpellings:
+    def spellings(self, column_index: int) -> ColumnSpellings:
         """The distinct texts of a column as spelled in the table."""
         import pyarrow as pa
 
@@ -116,7 +118,7 @@ class ExternalTable:
         tokens = data.tokens.take(token[used])
         return ColumnSpellings(texts.take(used), tokens, rows[used], index_of_id[ids_of_rows])
 
-    def forget(self) -> None:
+    def release(self) -> None:
         """Drop the encoded columns."""
         self._data = {}
 
@@ -131,7 +133,8 @@ class ExternalTable:
         from lakejoin.values.column_encoder import ColumnEncoder
 
         encoders = [
-            ColumnEncoder(self.names[column_index], self._rules) for column_index in column_indexes
+            ColumnEncoder(self.column_names[column_index], self._rules)
+            for column_index in column_indexes
         ]
         for batch in self._source.batches():
             for column_index, encoder in zip(column_indexes, encoders, strict=True):

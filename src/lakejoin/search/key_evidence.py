@@ -37,7 +37,7 @@ class KeyMatches:
     def _known(self, segment: Segment) -> KeyLookup:
         with self._lock:
             if self._kept is None or self._kept[0] is not segment:
-                self._kept = segment, KeyCodes(segment, self._query).known
+                self._kept = segment, KeyCodes(segment, self._query).lookup
             return self._kept[1]
 
     def forget(self) -> None:

@@ -44,8 +44,8 @@ class KeySearch:
     """One search for a composite key."""
 
     snapshot: Snapshot
-    places: Sequence[SegmentTables]
-    mine: QueryTable
+    segment_tables: Sequence[SegmentTables]
+    query_table: QueryTable
     key: ColumnChoice
     options: SearchOptions
     costs: ReadCosts | None = None
@@ -55,7 +55,7 @@ class KeySearch:
         """The combinations of values to search for."""
         from lakejoin.engines.composite.query import key_query
 
-        query = key_query(self.mine, self.key.places, self.key.fixed)
+        query = key_query(self.query_table, self.key.column_indexes, self.key.fixed_partners)
         if len(query) == 0:
             raise InputError(
                 f"no row of {query.table} has a value in each of {_listed(query.columns)}, so "
@@ -79,7 +79,7 @@ class KeySearch:
         k = self.options.k or _AT_FIRST
         while True:
             hits = Mate(k, self._how).search(self.query, self.snapshot.segments, excluded)
-            if self.options.k or len(hits) < k or self.kept(hits) < k:
+            if self.options.k or len(hits) < k or self.count_qualifying(hits) < k:
                 return hits
             k *= _TIMES
 
@@ -104,15 +104,15 @@ class KeySearch:
         if isinstance(initial, str) and columns.count(initial) == 1:
             return columns.index(initial)
         initial = initial if isinstance(initial, str) else int(initial)
-        column_index = find_column(self.mine.names, initial, self.mine.name)
-        if column_index not in self.key.places:
+        column_index = find_column(self.query_table.column_names, initial, self.query_table.name)
+        if column_index not in self.key.column_indexes:
             raise InputError(
-                f"the initial column {self.mine.names[column_index]!r} is not part of the key: "
+                f"the initial column {self.query_table.column_names[column_index]!r} is not part of the key: "
                 f"use {_listed(columns, 'or')}"
             )
-        return self.key.places.index(column_index)
+        return self.key.column_indexes.index(column_index)
 
-    def forget(self) -> None:
+    def release(self) -> None:
         """Drop what the evidence cached of a segment."""
         self._meetings.forget()
 
@@ -125,20 +125,20 @@ class KeySearch:
         records = [segment.record.components.get(name) for segment in self.snapshot.segments]
         return all(record is not None and record.version >= version for record in records)
 
-    def kept(self, hits: KeyHits) -> int:
+    def count_qualifying(self, hits: KeyHits) -> int:
         """How many of the hits, from the first on, contain at least `min`."""
         least = max(1, count_for_share(self.query, self.options.min or 0.0))
         return int(np.count_nonzero(hits.matched >= least))
 
     def results(self, hits: KeyHits, copies: Copies) -> tuple[Result, ...]:
         """The hits that contain enough, as results with names."""
-        return tuple(self._result(i, hits, copies) for i in range(self.kept(hits)))
+        return tuple(self._result(i, hits, copies) for i in range(self.count_qualifying(hits)))
 
     def _result(self, i: int, hits: KeyHits, copies: Copies) -> Result:
         from lakejoin.search.key_evidence import count_combinations
 
         segment_index, table = int(hits.segment[i]), int(hits.table[i])
-        segment, places = self.snapshot.segments[segment_index], self.places[segment_index]
+        segment, places = self.snapshot.segments[segment_index], self.segment_tables[segment_index]
         columns, matched = hits.mapping[i].columns, int(hits.matched[i])
         return Result(
             rank=i + 1,
@@ -156,8 +156,8 @@ class KeySearch:
                 segment_index,
                 table,
                 columns,
-                self.mine,
-                self.key.places,
+                self.query_table,
+                self.key.column_indexes,
                 self.snapshot.manifest,
                 partial(self._meetings.of, segment, columns),
                 partial(count_combinations, segment, columns),
@@ -239,7 +239,7 @@ class KeySearch:
         hits = Mate(1, self._how).search(free, self.snapshot.segments, excluded)
         if not len(hits) or hits.matched[0] <= more_than:
             return []
-        places = self.places[int(hits.segment[0])]
+        places = self.segment_tables[int(hits.segment[0])]
         columns = list(map(places.column_name, hits.mapping[0].columns))
         return [
             f"ignoring the column names, {places.table_name(int(hits.table[0]))} has "
@@ -251,12 +251,12 @@ class KeySearch:
         from lakejoin.engines.overlap import Overlap
 
         missing, found = [], []
-        for column_index in self.key.places:
-            query = self.mine.query(column_index)
+        for column_index in self.key.column_indexes:
+            query = self.query_table.query(column_index)
             size, name = len(query), repr(query.column)
             hits = Overlap(1, costs=self.costs).search(query, self.snapshot.segments, excluded)
             if len(hits):
-                places, column = self.places[int(hits.segment[0])], int(hits.column[0])
+                places, column = self.segment_tables[int(hits.segment[0])], int(hits.column[0])
                 table, matched = places.table_name(places.table_of(column)), int(hits.matched[0])
                 sentence = (
                     f"{name} alone: {matched:,} of its {size:,} distinct values are in {table} · "
@@ -273,7 +273,7 @@ class KeySearch:
     def _widest(self) -> int:
         """The largest number of searched columns of a live table."""
         most = 0
-        for searched, places in zip(self._searched(), self.places, strict=True):
+        for searched, places in zip(self._searched(), self.segment_tables, strict=True):
             before = np.concatenate([[0], np.cumsum(searched)])
             widths = before[places.first + places.width] - before[places.first]
             most = max(most, int(widths.max(initial=0)))
@@ -289,9 +289,9 @@ class KeySearch:
 
     def _searched(self) -> Iterator[Array]:
         """By segment, a mask of the searched columns of live tables."""
-        for segment, places in zip(self.snapshot.segments, self.places, strict=True):
+        for segment, places in zip(self.snapshot.segments, self.segment_tables, strict=True):
             searched = np.array(segment.indexed, dtype=bool)
-            searched[places.dead] = False
+            searched[places.deleted_columns] = False
             yield searched
 
 

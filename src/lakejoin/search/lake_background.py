@@ -89,18 +89,18 @@ def is_among(codes: Array, ascending: Array) -> Array:
 def _codes(wrong: WrongValues, segment: Segment) -> Array:
     import pyarrow as pa
 
-    texts = pa.array([text for variant in wrong.ways for text in variant], pa.large_string())
+    texts = pa.array([text for variant in wrong.variants for text in variant], pa.large_string())
     made = np.asarray(texts.is_valid())
     found = np.full(len(texts), -1, np.int64)
     if made.any():
         codes = segment.dictionary.find(texts.drop_null())
         found[made] = np.where(codes == NOT_FOUND, -2, codes.astype(np.int64))
-    return found.reshape(len(wrong.ways), -1)
+    return found.reshape(len(wrong.variants), -1)
 
 
 def _met(located: WrongValues, theirs: Array) -> WrongValues:
     """1 if a column holds the wrong value, 0 if not, -1 if there is no value."""
-    codes = located.ways
+    codes = located.variants
     held = is_among(codes, theirs.astype(np.int64)).astype(np.int8)
     return WrongValues(located.share, np.where(codes == -1, np.int8(-1), held))
 
@@ -216,12 +216,12 @@ class LakeNames:
                 counts[entry["values"]] = counts.get(entry["values"], 0) + entry["counts"]
         return counts
 
-    def telling(self, name: str) -> float:
+    def specificity(self, name: str) -> float:
         """How specific a name is: 0 if every table has it, 1 if it occurs once."""
         count = max(1, self._counts.get(name.lower(), 1))
         return max(0.0, 1 - math.log(count) / math.log(self._tables))
 
-    def named(self, name: str, most: int) -> list[tuple[int, int]]:
+    def find_columns(self, name: str, most: int) -> list[tuple[int, int]]:
         """The searched columns of that name, (segment index, column); empty if more than `most`."""
         import pyarrow.compute as pc
 

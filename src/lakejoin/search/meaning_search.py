@@ -58,10 +58,10 @@ class MeaningSearch:
     """One search by meaning; hits are cached for the evidence unless they are large."""
 
     snapshot: Snapshot
-    places: Sequence[SegmentTables]
+    segment_tables: Sequence[SegmentTables]
     meanings: MeaningIndex
-    mine: QueryTable
-    place: int
+    query_table: QueryTable
+    column_index: int
     options: SearchOptions
     excluded: ExcludedColumns
     _hits: VectorHits | None = field(default=None, init=False)
@@ -69,7 +69,7 @@ class MeaningSearch:
     @cached_property
     def query(self) -> Query:
         """The values to search for."""
-        query = self.mine.query(self.place)
+        query = self.query_table.query(self.column_index)
         if len(query) == 0:
             raise InputError(f"column {query.column!r} of {query.table} has no values")
         return query
@@ -87,7 +87,7 @@ class MeaningSearch:
     def _vectors(self) -> Array:
         return self._encoder.encode(self.query.tokens)
 
-    def forget(self) -> None:
+    def release(self) -> None:
         """Drop what is large; it is recomputed when the evidence needs it."""
         if self._vectors.nbytes > _KEPT:
             del self.__dict__["_vectors"]
@@ -144,7 +144,7 @@ class MeaningSearch:
 
     def _result(self, i: int, hits: VectorHits, copies: Copies) -> NearResult:
         segment_index, column = int(hits.segment[i]), int(hits.column[i])
-        places, segment = self.places[segment_index], self.snapshot.segments[segment_index]
+        places, segment = self.segment_tables[segment_index], self.snapshot.segments[segment_index]
         table, matched = places.table_of(column), int(hits.matched[i])
         return NearResult(
             rank=i + 1,
@@ -163,8 +163,8 @@ class MeaningSearch:
                 segment_index,
                 table,
                 (column,),
-                self.mine,
-                (self.place,),
+                self.query_table,
+                (self.column_index,),
                 self.snapshot.manifest,
                 partial(self._meeting, segment_index, column),
                 partial(places.size_of, column),
@@ -180,11 +180,11 @@ class MeaningSearch:
         codes = segment.meaning.codes.take(pairs.id)
         at = np.searchsorted(segment.postings.codes_of(column), codes)
         return MatchingPairs(
-            pairs.place,
+            pairs.position,
             codes,
             pairs.distance / LARGEST_DISTANCE,
             np.asarray(segment.postings.repeats_of(column), dtype=np.int64)[at],
-            locate_codes(self.query, segment_index, segment)[pairs.place] == codes,
+            locate_codes(self.query, segment_index, segment)[pairs.position] == codes,
             segment.dictionary.texts.take,
             partial(spell_most_frequent, segment, column),
         )
@@ -194,7 +194,7 @@ class MeaningSearch:
         return self._engine.pairs(self._vectors, nearness, segment_index, column, self._hits)
 
     def _meeting(self, segment_index: int, column: int) -> SharedValues:
-        return self._partners(segment_index, column).meeting
+        return self._partners(segment_index, column).shared_values
 
     # -- notes ------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class MeaningSearch:
             return ["the index has no searched text column"]
         others = "other " if self.options.others else ""
         where, size = f"{others}text column of the lake", len(self.query)
-        near = self.reach.said
+        near = self.reach.text
         if size == 1:
             sentence = f"the only value of {self.query.column!r} has no match {near} in any {where}"
         elif self.options.min:

@@ -67,7 +67,7 @@ class NearArguments:
     within: Any = None
     metric: str | None = None
 
-    def near(self, by: str) -> NearOptions | None:
+    def to_options(self, by: str) -> NearOptions | None:
         """Make the options of a search `by` meaning or distance; reject those that do not apply."""
         hit = self.measure or MEASURES[0]
         if by == "meaning":
@@ -202,7 +202,7 @@ class SearchOptions:
                 "cheapest column; use it with overlap or containment"
             )
 
-    def settled(self) -> SearchOptions:
+    def with_defaults(self) -> SearchOptions:
         """Fill in the defaults."""
         if self.by == "overlap":
             return replace(self, k=self.k or DEFAULT_K)
@@ -210,7 +210,7 @@ class SearchOptions:
         least = DEFAULT_MIN if self.min is None and self.k is None else self.min
         return replace(self, min=least, near=near)
 
-    def for_column(self) -> SearchOptions:
+    def check_for_column(self) -> SearchOptions:
         """Return the options if they apply to a single column."""
         if self.initial is not None:
             raise InputError(
@@ -219,7 +219,7 @@ class SearchOptions:
             )
         return self
 
-    def for_key(self) -> SearchOptions:
+    def check_for_key(self) -> SearchOptions:
         """Return the options if they apply to a composite key, which is always counted exactly."""
         if self.by == "meaning":
             raise InputError(

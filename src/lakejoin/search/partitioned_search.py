@@ -44,7 +44,7 @@ Array = np.ndarray[Any, Any]
 class PartitionHits:
     """What a search found in a partition; `loss_texts` counts the copies of the query table there."""
 
-    found: RankedHits | ContainmentParts
+    hits: RankedHits | ContainmentParts
     left_out: int = 0
     seconds: float = 0.0
 
@@ -59,18 +59,18 @@ def check_partitionable(options: SearchOptions) -> None:
 
 
 def merge_partitions(
-    parts: Sequence[PartitionHits], numbers: Sequence[Array], options: SearchOptions
+    parts: Sequence[PartitionHits], segment_indexes: Sequence[Array], options: SearchOptions
 ) -> PartitionHits:
     """Merge what all partitions found, in the order of the answer; `numbers` are the indexes of
     each partition's segments in the whole index."""
-    options = options.settled()
-    found = [part.found for part in parts]
+    options = options.with_defaults()
+    found = [part.hits for part in parts]
     contained = [hits for hits in found if isinstance(hits, ContainmentParts)]
     ranked = [hits for hits in found if isinstance(hits, RankedHits)]
     if contained:
-        best = _containment(options).put_together(contained, numbers)
+        best = _containment(options).merge(contained, segment_indexes)
     else:
-        best = merge_ranked_hits(ranked, numbers, options.k)
+        best = merge_ranked_hits(ranked, segment_indexes, options.k)
     left_out = sum(part.left_out for part in parts)
     return PartitionHits(best, left_out, sum(part.seconds for part in parts))
 
@@ -79,7 +79,7 @@ def split_searches(choice: ColumnChoice, options: SearchOptions) -> list[ColumnC
     """Split a choice into searches: one per column, or one for all columns together."""
     if choice.is_key or options.by == "distance":
         return [choice]
-    return [ColumnChoice((column_index,)) for column_index in choice.places]
+    return [ColumnChoice((column_index,)) for column_index in choice.column_indexes]
 
 
 class PartitionSearcher(Searcher):
@@ -92,7 +92,9 @@ class PartitionSearcher(Searcher):
         check_partitionable(options)
         for search in split_searches(choice, options):
             begin = time.perf_counter()
-            copies = Copies(self.snapshot.segments, self._places, query_table, search.places[0])
+            copies = Copies(
+                self.snapshot.segments, self._places, query_table, search.column_indexes[0]
+            )
             tables = copies.all() if options.others else []
             excluded = ExcludedColumns(self._without(tables) if options.others else self._dead)
             found = self._found(query_table, search, options, excluded)
@@ -106,15 +108,17 @@ class PartitionSearcher(Searcher):
         excluded: ExcludedColumns,
     ) -> RankedHits | ContainmentParts:
         if options.by in ("meaning", "distance"):
-            return self._found_near(query_table, choice, options.for_column().settled(), excluded)
+            return self._found_near(
+                query_table, choice, options.check_for_column().with_defaults(), excluded
+            )
         if choice.is_key:
-            key = self._key(query_table, choice, options.for_key().settled())
+            key = self._key(query_table, choice, options.check_for_key().with_defaults())
             tables = key.hits(excluded)
             where = zip(tables.segment.tolist(), tables.table.tolist(), strict=True)
             rows = [self._places[segment].rows[table] for segment, table in where]
             return RankedHits(tables, np.array(rows, dtype=np.int64), tables.matched)
-        options = options.for_column().settled()
-        query = query_table.query(choice.places[0])
+        options = options.check_for_column().with_defaults()
+        query = query_table.query(choice.column_indexes[0])
         if len(query) == 0:
             raise InputError(f"column {query.column!r} of {query.table} has no values")
         if options.by == "containment":
@@ -131,7 +135,9 @@ class PartitionSearcher(Searcher):
         excluded: ExcludedColumns,
     ) -> RankedHits:
         assert options.near is not None
-        hits = replace(self._near(query_table, choice.places, options, excluded).hits(), near=())
+        hits = replace(
+            self._near(query_table, choice.column_indexes, options, excluded).hits(), near=()
+        )
         score = hits.pairs if options.near.measure == "all" else hits.matched
         if options.by == "meaning":
             return RankedHits(hits, read_column_sizes(hits, self.snapshot.segments), score)
@@ -159,17 +165,17 @@ class CompletingSearcher(Searcher):
         for search, self._gathered in zip(split_searches(choice, options), found, strict=True):
             since = time.perf_counter() - self._gathered.seconds
             if options.by == "distance":
-                answer = self.search_near(query_table, search.places, options, notes, since)
+                answer = self.search_near(query_table, search.column_indexes, options, notes, since)
             elif search.is_key:
                 answer = self.search_key(query_table, search, options, notes, since)
             else:
-                answer = self.search(query_table, search.places[0], options, notes, since)
+                answer = self.search(query_table, search.column_indexes[0], options, notes, since)
             answers.append(answer)
         return answers
 
     @property
     def _best(self) -> Any:
-        found = self._gathered.found
+        found = self._gathered.hits
         assert isinstance(found, RankedHits)
         return found.hits
 
@@ -179,7 +185,7 @@ class CompletingSearcher(Searcher):
         # To explain why nothing was found, all segments are searched again.
         if not options.others or not len(self._best) or options.min:
             return super()._excluded(copies, options)
-        itself = copies.mine.home is not None
+        itself = copies.query_table.home is not None
         return ExcludedColumns(self._dead), left_out_note(self._gathered.left_out, itself)
 
     def _hits(self, query: Query, options: SearchOptions, excluded: ExcludedColumns) -> Hits:

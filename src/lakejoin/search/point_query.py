@@ -57,12 +57,12 @@ class PointQuery:
     counts: Array
     rows: int
     texts: pa.LargeStringArray
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def written(self, positions: Array) -> list[pa.LargeStringArray]:
+    def texts_of(self, positions: Array) -> list[pa.LargeStringArray]:
         """The points at some positions as the query table spells them, each in one text."""
         return [self.texts.take(positions)]
 
@@ -78,7 +78,7 @@ def read_points(
     """
     query_table.read(column_indexes)
     columns = [query_table.cells(column_index) for column_index in column_indexes]
-    names = tuple(query_table.names[column_index] for column_index in column_indexes)
+    names = tuple(query_table.column_names[column_index] for column_index in column_indexes)
     if len(column_indexes) == 2:
         kind, swapped, axes, notes = _read_pair([tokens for tokens, _ in columns], names)
         if swapped:
@@ -97,7 +97,7 @@ def read_points(
         raise _no_points_error(query_table, names, [tokens for tokens, _ in columns])
     distinct_points, first, counts = _distinct(points, np.flatnonzero(valid), counts)
     shown = [
-        query_table.query(column_index).shown.take(combinations[first, j])
+        query_table.query(column_index).spellings.take(combinations[first, j])
         for j, column_index in enumerate(column_indexes)
     ]
     invalid = int(np.count_nonzero(~valid))
@@ -228,7 +228,7 @@ def find_coordinates(query_table: QueryTable) -> tuple[tuple[int, ...], str]:
 
     query_table.profiles()  # reads a file once
     axes, both = [], []
-    for column_index, name in enumerate(query_table.names):
+    for column_index, name in enumerate(query_table.column_names):
         readings = parse_values(query_table.query(column_index).tokens)
         degrees = column_degrees(readings)
         if len(readings) and float(np.isfinite(degrees).mean()) >= KIND_SHARE:
@@ -241,7 +241,9 @@ def find_coordinates(query_table: QueryTable) -> tuple[tuple[int, ...], str]:
             f"no column was named, and {query_table.name} has no columns that look like "
             "coordinates: name a column, or a latitude and a longitude"
         )
-    chosen = [_listed([query_table.names[column_index] for column_index in pair]) for pair in pairs]
+    chosen = [
+        _listed([query_table.column_names[column_index] for column_index in pair]) for pair in pairs
+    ]
     others = f"; there is also {', '.join(chosen[1:])}" if len(chosen) > 1 else ""
     return pairs[0], f"no column was named; using {chosen[0]} as coordinates{others}"
 

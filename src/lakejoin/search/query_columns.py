@@ -30,15 +30,15 @@ class ColumnChoice:
     `said` is a note if the caller named no column; `every` is true if the caller asked for all.
     """
 
-    places: tuple[int, ...]
-    fixed: tuple[str | None, ...] = ()
-    said: str = ""
-    every: bool = False
+    column_indexes: tuple[int, ...]
+    fixed_partners: tuple[str | None, ...] = ()
+    note: str = ""
+    is_every_column: bool = False
 
     @property
     def is_key(self) -> bool:
         """Whether the columns are searched for together, as a key."""
-        return bool(self.fixed)
+        return bool(self.fixed_partners)
 
 
 def choose_columns(
@@ -66,9 +66,9 @@ def choose_columns(
             one: Any = selection[0]
             return choose_columns(table, one, all_columns, by)
         return _choose_key(table, [_parse_key_column(table, one) for one in selection])
-    if selection == ALL_COLUMNS and ALL_COLUMNS not in table.names:
+    if selection == ALL_COLUMNS and ALL_COLUMNS not in table.column_names:
         every = _all_texts(table) if by == "meaning" else _all_searched(table, all_columns)
-        return ColumnChoice(every, every=True)
+        return ColumnChoice(every, is_every_column=True)
     column_index, fixed = _parse_key_column(table, selection)
     if fixed is not None:
         raise InputError(f"{selection!r} {_FIXES}")
@@ -105,12 +105,12 @@ def _choose_key(table: QueryTable, pairs: Sequence[tuple[int, str | None]]) -> C
     column_indexes, fixed = zip(*pairs, strict=True)
     for column_index in column_indexes:
         if column_indexes.count(column_index) > 1:
-            name = table.names[column_index]
+            name = table.column_names[column_index]
             raise InputError(f"column {name!r} of {table.name} is named twice")
     for column_index, name in zip(column_indexes, fixed, strict=True):
         if isinstance(name, str) and not name.strip():
             raise InputError(
-                f"the partner of {table.names[column_index]!r} is empty ({name!r}): give a column "
+                f"the partner of {table.column_names[column_index]!r} is empty ({name!r}): give a column "
                 "name, or None for any column"
             )
         if name is not None and not isinstance(name, str):
@@ -119,7 +119,7 @@ def _choose_key(table: QueryTable, pairs: Sequence[tuple[int, str | None]]) -> C
             raise InputError(f"two key columns cannot have the same partner {name!r}")
     if len(column_indexes) == 1:
         if fixed[0] is not None:
-            raise InputError(f"'{table.names[column_indexes[0]]}={fixed[0]}' {_FIXES}")
+            raise InputError(f"'{table.column_names[column_indexes[0]]}={fixed[0]}' {_FIXES}")
         fixed = ()
     table.read(column_indexes)
     for column_index in column_indexes:
@@ -129,12 +129,12 @@ def _choose_key(table: QueryTable, pairs: Sequence[tuple[int, str | None]]) -> C
 
 def _parse_key_column(table: QueryTable, on: str | int) -> tuple[int, str | None]:
     """Parse `column` or `own=partner`; the names may contain `=` themselves."""
-    if isinstance(on, str) and on == ALL_COLUMNS and ALL_COLUMNS not in table.names:
+    if isinstance(on, str) and on == ALL_COLUMNS and ALL_COLUMNS not in table.column_names:
         raise InputError("'*' searches for every column by itself and cannot be part of a key")
     if not isinstance(on, str) or "=" not in on or _is_column(table, on):
         return _find_index(table, on), None
     splits = [(on[:i], on[i + 1 :]) for i, letter in enumerate(on) if letter == "="]
-    exact = [split for split in splits if split[0] in table.names]
+    exact = [split for split in splits if split[0] in table.column_names]
     matching = exact or [split for split in splits if _is_column(table, split[0])]
     if len(matching) > 1:
         raise InputError(
@@ -151,7 +151,7 @@ def _parse_key_column(table: QueryTable, on: str | int) -> tuple[int, str | None
 
 def _is_column(table: QueryTable, on: str) -> bool:
     try:
-        find_column(table.names, on, table.name)
+        find_column(table.column_names, on, table.name)
     except InputError:
         return False
     return True
@@ -160,12 +160,12 @@ def _is_column(table: QueryTable, on: str) -> bool:
 def _find_index(table: QueryTable, on: str | int) -> int:
     if isinstance(on, bool) or not isinstance(on, str | Integral):
         raise InputError(f"give a column by its name or its index, not {on!r}")
-    return find_column(table.names, on if isinstance(on, str) else int(on), table.name)
+    return find_column(table.column_names, on if isinstance(on, str) else int(on), table.name)
 
 
 def _check_not_empty(table: QueryTable, column_index: int) -> None:
     if table.profile(column_index).type is ColumnType.EMPTY:
-        name = table.names[column_index]
+        name = table.column_names[column_index]
         raise InputError(f"column {name!r} of {table.name} has no values to search for")
 
 
@@ -183,12 +183,12 @@ def _choose_points(table: QueryTable, selection: Any) -> ColumnChoice:
     """The columns to compare by distance: one, or latitude and longitude."""
     from lakejoin.search.point_query import find_coordinates
 
-    if selection is None and len(table.names) == 1:
+    if selection is None and len(table.column_names) == 1:
         selection = 0
     if selection is None:
         column_indexes, note = find_coordinates(table)
-        return ColumnChoice(column_indexes, said=note)
-    if selection == ALL_COLUMNS and ALL_COLUMNS not in table.names:
+        return ColumnChoice(column_indexes, note=note)
+    if selection == ALL_COLUMNS and ALL_COLUMNS not in table.column_names:
         raise InputError("distance search takes one column, or latitude and longitude; not '*'")
     if isinstance(selection, Mapping):
         raise InputError("distance search cannot fix partner columns: name your columns in a list")
@@ -202,7 +202,7 @@ def _choose_points(table: QueryTable, selection: Any) -> ColumnChoice:
         raise InputError(
             f"distance search takes one column, or latitude and longitude; got {len(pairs)} columns"
         )
-    return ColumnChoice(_choose_key(table, pairs).places)
+    return ColumnChoice(_choose_key(table, pairs).column_indexes)
 
 
 def _all_texts(table: QueryTable) -> tuple[int, ...]:
@@ -224,8 +224,8 @@ def _most_key_like(table: QueryTable, all_columns: bool) -> ColumnChoice:
     if len(profiles) == 1:
         return ColumnChoice((best,))
     kind = "text column" if texts else "column (there is no text column)"
-    note = f"no column was named; using {table.names[best]!r}, the most key-like {kind}"
-    return ColumnChoice((best,), said=note)
+    note = f"no column was named; using {table.column_names[best]!r}, the most key-like {kind}"
+    return ColumnChoice((best,), note=note)
 
 
 def _no_searched_column(table: QueryTable, profiles: Sequence[ColumnProfile]) -> InputError:

@@ -39,23 +39,23 @@ class ResultLocation:
 
     query: SearchedValues
     segment: Segment
-    number: int
-    table: int
-    columns: tuple[int, ...]
-    mine: QueryTable
-    places: tuple[int, ...]
+    segment_index: int
+    table_index: int
+    segment_columns: tuple[int, ...]
+    query_table: QueryTable
+    query_columns: tuple[int, ...]
     manifest: Manifest
-    meeting: Callable[[], SharedValues]
-    size: Callable[[], int]
+    find_shared_values: Callable[[], SharedValues]
+    count_values: Callable[[], int]
 
     @property
     def entry(self) -> TableEntry:
         """The catalog entry of the table."""
-        return self.segment.catalog.table(self.table)
+        return self.segment.catalog.table(self.table_index)
 
-    def place(self, part: int = 0) -> int:
+    def column_index(self, key_part: int = 0) -> int:
         """The index of a result column within its table."""
-        return self.columns[part] - self.entry.first
+        return self.segment_columns[key_part] - self.entry.first
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Result:
 
         Computed with the search for the first results, otherwise on demand.
         """
-        return self._found.size() if self._column_size is None else self._column_size
+        return self._found.count_values() if self._column_size is None else self._column_size
 
     @cached_property
     def evidence(self) -> Evidence | None:
@@ -113,7 +113,7 @@ class Result:
         """
         if not self.verified or self.found is None:
             return None
-        return compute_evidence(self.found.query, self.found.meeting())
+        return compute_evidence(self.found.query, self.found.find_shared_values())
 
     @property
     def row_coverage(self) -> float | None:
@@ -137,11 +137,11 @@ class Result:
         """The shared values: `value` as the query table spells it, its rows there (`mine`) and in
         the lake table (`theirs`), most query rows first. For a composite key, the key columns
         replace `value`."""
-        return list_matches(self._found.query, self._found.meeting(), limit)
+        return list_matches(self._found.query, self._found.find_shared_values(), limit)
 
     def unmatched(self, limit: int | None = None) -> pa.Table:
         """The query values without a match: `value` (or the key columns) and its rows, `mine`."""
-        return unmatched_values(self._found.query, self._found.meeting(), limit)
+        return unmatched_values(self._found.query, self._found.find_shared_values(), limit)
 
     def sql(self) -> str:
         """DuckDB SQL that joins the query table with this one."""

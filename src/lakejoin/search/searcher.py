@@ -52,7 +52,7 @@ class Searcher:
         """The cost of reading this index, if it was measured on this machine before."""
         from lakejoin.engines.overlap.read_costs import load_costs
 
-        return load_costs(self.snapshot.place)
+        return load_costs(self.snapshot.location)
 
     def search(
         self,
@@ -69,7 +69,7 @@ class Searcher:
         if options is not None and options.by == "meaning":
             return self.search_near(query_table, (column_index,), options, notes, since)
         begin = time.perf_counter() if since is None else since
-        options = (options or SearchOptions()).for_column().settled()
+        options = (options or SearchOptions()).check_for_column().with_defaults()
         results, all_notes, counters = self._column(query_table, column_index, options)
         all_notes = (*notes, *all_notes)
         return _answer(
@@ -80,7 +80,9 @@ class Searcher:
         self, query_table: QueryTable, column_index: int, options: SearchOptions
     ) -> tuple[tuple[Result, ...], tuple[str, ...]]:
         """The results of `search` and their notes; all evidence is gathered on demand."""
-        return self._column(query_table, column_index, options.for_column().settled())[:2]
+        return self._column(query_table, column_index, options.check_for_column().with_defaults())[
+            :2
+        ]
 
     def _column(
         self, query_table: QueryTable, column_index: int, options: SearchOptions
@@ -108,9 +110,9 @@ class Searcher:
     ) -> Answer:
         """Search for a composite key of a query table; `since` as for `search`."""
         begin = time.perf_counter() if since is None else since
-        options = (options or SearchOptions()).for_key().settled()
+        options = (options or SearchOptions()).check_for_key().with_defaults()
         search = self._key(query_table, key, options)
-        copies = Copies(self.snapshot.segments, self._places, query_table, key.places[0])
+        copies = Copies(self.snapshot.segments, self._places, query_table, key.column_indexes[0])
         excluded, left_out = self._excluded(copies, options)
         hits = self._key_hits(search, excluded)
         results = search.results(hits, copies)
@@ -121,7 +123,7 @@ class Searcher:
             *search.notes(hits, results, excluded),
         )
         answer = _answer(search.query, results, options, hits.counters, all_notes, begin)
-        search.forget()
+        search.release()
         return answer
 
     def search_near(
@@ -134,7 +136,7 @@ class Searcher:
     ) -> Answer:
         """Search by meaning or distance, for one column or for latitude and longitude."""
         begin = time.perf_counter() if since is None else since
-        options = options.for_column().settled()
+        options = options.check_for_column().with_defaults()
         copies = Copies(self.snapshot.segments, self._places, query_table, column_indexes[0])
         excluded, left_out = self._excluded(copies, options)
         search = self._near(query_table, column_indexes, options, excluded)
@@ -143,14 +145,14 @@ class Searcher:
         own_notes = [*search.notes(hits, results), *_unlisted(results, options)]
         all_notes = (*notes, *query_table.notes(), *left_out, *own_notes)
         answer = _answer(search.query, results, options, hits.counters, all_notes, begin)
-        search.forget()
+        search.release()
         return replace(answer, reach=search.reach)
 
-    def near(
+    def prepare_near_search(
         self, query_table: QueryTable, column_indexes: Sequence[int], options: SearchOptions
     ) -> MeaningSearch | DistanceSearch:
         """Prepare a search by meaning or distance without running it."""
-        options = options.for_column().settled()
+        options = options.check_for_column().with_defaults()
         copies = Copies(self.snapshot.segments, self._places, query_table, column_indexes[0])
         return self._near(query_table, column_indexes, options, self._excluded(copies, options)[0])
 
@@ -192,7 +194,7 @@ class Searcher:
 
         return MeaningIndex(self.snapshot)
 
-    def results_of(
+    def results_for_columns(
         self, query_table: QueryTable, column_index: int, columns: Sequence[tuple[int, int]]
     ) -> tuple[Result, ...]:
         """The results of given lake columns, (segment index, column), for one query column; leaves
@@ -202,7 +204,7 @@ class Searcher:
         excluded = self._without(copies.all())
         located = QueryCodes(query, self.snapshot.segments)
         kept = [address for address in columns if address[1] not in excluded[address[0]]]
-        matched = [len(find_shared_values(located, *address).places) for address in kept]
+        matched = [len(find_shared_values(located, *address).positions) for address in kept]
         matching = [
             (*address, count) for address, count in zip(kept, matched, strict=True) if count
         ]
@@ -214,7 +216,7 @@ class Searcher:
         """The index of the table that a column of a segment belongs to."""
         return self._places[segment_index].table_of(column)
 
-    def place_of(
+    def locate_result(
         self,
         query_table: QueryTable,
         column_indexes: tuple[int, ...],
@@ -254,12 +256,12 @@ class Searcher:
         if not options.others:
             return ExcludedColumns(self._dead), []
         tables = copies.all()
-        notes = left_out_note(sum(map(len, tables)), copies.mine.home is not None)
+        notes = left_out_note(sum(map(len, tables)), copies.query_table.home is not None)
         return ExcludedColumns(self._without(tables)), notes
 
     @cached_property
     def _dead(self) -> list[Array]:
-        return [places.dead for places in self._places]
+        return [places.deleted_columns for places in self._places]
 
     def _without(self, tables: Sequence[Array]) -> list[Array]:
         """By segment, the columns of deleted tables and of the given ones."""
@@ -294,8 +296,8 @@ class Searcher:
                 segment,
                 table,
                 (column,),
-                copies.mine,
-                (copies.place,),
+                copies.query_table,
+                (copies.column_index,),
                 self.snapshot.manifest,
                 partial(find_shared_values, located, segment, column),
                 partial(places.size_of, column),
@@ -395,5 +397,5 @@ def _unlisted(results: Sequence[NearResult], options: SearchOptions) -> list[str
 
 def _gather(results: Sequence[Result]) -> None:
     """Gather evidence and sizes by segment, so that the query is looked up once in each."""
-    for result in sorted(results, key=lambda r: r.found.number if r.found else 0):
+    for result in sorted(results, key=lambda r: r.found.segment_index if r.found else 0):
         _ = result.evidence, result.column_size

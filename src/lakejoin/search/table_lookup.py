@@ -55,7 +55,7 @@ class IndexedTable:
         return self._entry.name
 
     @property
-    def names(self) -> Sequence[str]:
+    def column_names(self) -> Sequence[str]:
         """The names of its columns."""
         return [column.name for column in self._columns]
 
@@ -67,7 +67,7 @@ class IndexedTable:
     @property
     def home(self) -> tuple[int, int] | None:
         """(segment index, table index)."""
-        return self._number, self._entry.number
+        return self._number, self._entry.table_id
 
     def rows(self) -> int:
         """The number of rows."""
@@ -91,7 +91,7 @@ class IndexedTable:
     def query(self, column_index: int) -> Query:
         """One column as a query."""
         if column_index not in self._queries:
-            segment_column = self._columns[column_index].number
+            segment_column = self._columns[column_index].column_id
             query = make_lake_query(self._snapshot, self._number, segment_column, self.name)
             self._queries[column_index] = query
         return self._queries[column_index]
@@ -105,7 +105,7 @@ class IndexedTable:
     def _cells_of(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
         from lakejoin.store.rows import NULL
 
-        codes = self._segment.rows.codes(self._columns[column_index].number, self._entry.rows)
+        codes = self._segment.rows.codes(self._columns[column_index].column_id, self._entry.rows)
         distinct, cells = np.unique(codes, return_inverse=True)
         if len(distinct) and distinct[-1] == NULL:
             cells = np.where(cells == len(distinct) - 1, NO_CELL, cells)
@@ -122,11 +122,11 @@ class IndexedTable:
 
         return [pa.large_string()] * len(self._columns)
 
-    def originals(self, column_index: int) -> ColumnSpellings:
+    def spellings(self, column_index: int) -> ColumnSpellings:
         """The distinct texts of a column as spelled in the table."""
-        return read_spellings(self._segment, self._columns[column_index].number)
+        return read_spellings(self._segment, self._columns[column_index].column_id)
 
-    def forget(self) -> None:
+    def release(self) -> None:
         """Drop cached columns; they are read again on demand."""
         self._queries.clear()
         self._cells.clear()

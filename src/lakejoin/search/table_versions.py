@@ -46,7 +46,7 @@ class TableVersions:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], _Table] = {}
 
-    def grouped(self, tables: Sequence[ResultLocation]) -> list[list[int]]:
+    def group(self, tables: Sequence[ResultLocation]) -> list[list[int]]:
         """Group the positions of tables: the first of a group is the best, the others are versions
         of it. Tables beyond `COMPARED` are groups of their own."""
         groups: list[list[int]] = []
@@ -61,7 +61,7 @@ class TableVersions:
         return groups + [[position] for position in range(len(known), len(tables))]
 
     def _table(self, location: ResultLocation) -> _Table:
-        key = location.number, location.table
+        key = location.segment_index, location.table_index
         if key not in self._known:
             self._known[key] = _Table(location.segment, location.entry)
         return self._known[key]
@@ -218,7 +218,7 @@ class _Table:
         if key not in self._hashes:
             rows = np.arange(min(self.rows, _LOOKED_AT))
             if key:
-                codes = self._codes(self.columns[key[-1]].number, rows)
+                codes = self._codes(self.columns[key[-1]].column_id, rows)
                 distinct, inverse = np.unique(codes, return_inverse=True)
                 before = self._hashed(key[:-1]) if len(key) > 1 else np.uint64(0)
                 hashes = _mixed(before ^ self._hashes_of(distinct)[inverse])
@@ -229,7 +229,7 @@ class _Table:
 
     def _cells(self, rows: Array) -> Array:
         """The hashes of the cells of some rows, one array row per column."""
-        codes = np.stack([self._codes(column.number, rows) for column in self.columns.values()])
+        codes = np.stack([self._codes(column.column_id, rows) for column in self.columns.values()])
         distinct, inverse = np.unique(codes, return_inverse=True)
         return self._hashes_of(distinct)[inverse].reshape(codes.shape)
 
@@ -296,8 +296,8 @@ class Copies:
         query_table: QueryTable,
         column_index: int,
     ) -> None:
-        self.mine = query_table
-        self.place = column_index
+        self.query_table = query_table
+        self.column_index = column_index
         self._segments = segments
         self._places = places
         self._known: dict[tuple[int, int], bool] = {}
@@ -305,7 +305,7 @@ class Copies:
     @property
     def home(self) -> tuple[int, int] | None:
         """(segment index, table index) of the query table, if it is in the lake."""
-        return self.mine.home
+        return self.query_table.home
 
     def kind(self, segment: int, table: int) -> str:
         """`"itself"`, `"copy"`, or empty for any other table."""
@@ -329,18 +329,25 @@ class Copies:
     def _likely(self, segment_index: int) -> Array:
         """The tables of a segment whose shape and profiles are those of the query table."""
         places = self._places[segment_index]
-        fits = (places.width == len(self.mine.names)) & (places.rows == self.mine.rows())
+        fits = (places.width == len(self.query_table.column_names)) & (
+            places.rows == self.query_table.rows()
+        )
         return self._alike(segment_index, np.flatnonzero(fits))
 
     def _alike(self, segment_index: int, tables: Array) -> Array:
         """The tables whose column profiles equal the query table's. Checks column by column, so
         that most columns of a file need not be encoded."""
-        width = len(self.mine.names)
-        for column_index in [self.place, *(i for i in range(width) if i != self.place)]:
+        width = len(self.query_table.column_names)
+        for column_index in [
+            self.column_index,
+            *(i for i in range(width) if i != self.column_index),
+        ]:
             if not len(tables):
                 break
             columns = self._places[segment_index].first[tables] + column_index
-            tables = tables[self._fits(segment_index, columns, self.mine.profile(column_index))]
+            tables = tables[
+                self._fits(segment_index, columns, self.query_table.profile(column_index))
+            ]
         return tables
 
     def _fits(self, segment_index: int, columns: Array, profile: ColumnProfile) -> Array:
@@ -353,10 +360,10 @@ class Copies:
     def _is_copy(self, segment: int, table: int) -> bool:
         key = (segment, table)
         if key not in self._known:
-            places, width = self._places[segment], len(self.mine.names)
+            places, width = self._places[segment], len(self.query_table.column_names)
             self._known[key] = (
                 int(places.width[table]) == width
-                and int(places.rows[table]) == self.mine.rows()
+                and int(places.rows[table]) == self.query_table.rows()
                 and len(self._alike(segment, np.array([table]))) == 1
                 and all(self._same(segment, table, column_index) for column_index in range(width))
             )
@@ -364,7 +371,7 @@ class Copies:
 
     def _same(self, segment_index: int, table: int, column_index: int) -> bool:
         """Whether a column equals that of a lake table, cell by cell."""
-        segment, rows = self._segments[segment_index], self.mine.rows()
+        segment, rows = self._segments[segment_index], self.query_table.rows()
         theirs = segment.rows.codes(
             int(self._places[segment_index].first[table]) + column_index, rows
         )
@@ -374,7 +381,7 @@ class Copies:
             return np.array_equal(segment.rows.codes(own, rows), theirs)
         from lakejoin.store.dictionary import NOT_FOUND
 
-        tokens, cells = self.mine.cells(column_index)
+        tokens, cells = self.query_table.cells(column_index)
         codes = segment.dictionary.find(tokens)
         if (codes == NOT_FOUND).any():
             return False  # else an unknown value would look like a null

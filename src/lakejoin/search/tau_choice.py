@@ -295,7 +295,7 @@ class Reach:
             "taus": self.taus.to_dict() if self.taus else None,
         }
 
-    def shown(self, distance: float | None) -> str:
+    def format_distance(self, distance: float | None) -> str:
         """Format a distance.
 
         >>> meaning, place = Reach("hit", tau=0.3, unit="%"), Reach("hit", within="500m", unit="m")
@@ -314,7 +314,7 @@ class Reach:
         return f"{_plain(distance, 4)}{self.unit}"
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """How near, for a sentence.
 
         >>> Reach("hit", tau=0.3, unit="%").said, Reach("hit", within="500m", unit="m").said

@@ -52,7 +52,7 @@ class Problem(LakejoinError):
         return {"kind": self.kind, "message": str(self), **self.more}
 
     @classmethod
-    def of(cls, fields: dict[str, Any]) -> Problem:
+    def from_dict(cls, fields: dict[str, Any]) -> Problem:
         """Rebuild a problem from `to_dict`."""
         more = {key: value for key, value in fields.items() if key not in ("kind", "message")}
         return cls(fields["kind"], fields["message"], **more)
@@ -120,12 +120,12 @@ class SqlProblem(Problem, InputError):
         self.offset = position.offset if position else None
 
     @classmethod
-    def of(cls, fields: dict[str, Any]) -> SqlProblem:
+    def from_dict(cls, fields: dict[str, Any]) -> SqlProblem:
         """Rebuild a problem from `to_dict`."""
         return cls(fields["message"], TextPosition(**fields["at"]) if fields.get("at") else None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).of, (self.to_dict(),)
+        return type(self).from_dict, (self.to_dict(),)
 
 
 def problem_from_duckdb(error: Exception, sql: str, before: int = 0) -> Problem:

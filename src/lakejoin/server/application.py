@@ -70,7 +70,7 @@ def build_application(services: Services) -> App:
         app.include_router(router, prefix=API, responses=PROBLEMS)
     _handle_errors(app)
     _serve_page(app)
-    return Guard(MetricsMiddleware(app, services.measures), services.settings)
+    return Guard(MetricsMiddleware(app, services.metrics), services.settings)
 
 
 def _handle_errors(app: FastAPI) -> None:
@@ -199,5 +199,5 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop the children, then shut down as uvicorn does."""
-        await self._services.stop_work()
+        await self._services.stop_children()
         await super().shutdown(sockets)

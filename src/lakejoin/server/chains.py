@@ -36,7 +36,7 @@ _FORM = 1  # part of the ids: raise it when steps compute something else
 class ChainRunner:
     """Computes the tables of chains, with workers and with SQL."""
 
-    desk: Workspace
+    workspace: Workspace
     workers: ChildPool
     sql: SqlRunner
 
@@ -44,41 +44,44 @@ class ChainRunner:
         self, start: str, steps: Sequence[Step], listener: Listener
     ) -> list[TableDescription]:
         """Describe the start and the table of each step."""
-        table = await asyncio.to_thread(self.desk.tables.open, start)
+        table = await asyncio.to_thread(self.workspace.tables.open, start)
         infos = [await asyncio.to_thread(table.info)]
         for number, step in enumerate(steps, 1):
 
             def step_listener(event: str, data: Any, number: int = number) -> None:
                 listener(event, {**data, "step": number})
 
-            table = await self.made(table, step, step_listener)
+            table = await self.run_step(table, step, step_listener)
             infos.append(await asyncio.to_thread(table.info))
         return infos
 
-    async def made(self, left: ServedTable, step: Step, listener: Listener) -> ServedTable:
+    async def run_step(self, left: ServedTable, step: Step, listener: Listener) -> ServedTable:
         """The table of a step, computed unless it is stored already."""
         if step["kind"] == "join":
             return await self._run_join(left, step, listener)
         return await self._run_sql(left, str(step["sql"]), listener)
 
     async def _run_join(self, left: ServedTable, step: Step, listener: Listener) -> ServedTable:
-        right = await asyncio.to_thread(self.desk.tables.open, step["right"])
-        request = JoinRequest.of({**step, "left": str(left.id)})
+        right = await asyncio.to_thread(self.workspace.tables.open, step["right"])
+        request = JoinRequest.from_fields({**step, "left": str(left.id)})
         id = hash_id("join", _FORM, left.identity, right.identity, request.settings())
-        if self.desk.results.get(id) is None:
+        if self.workspace.results.get(id) is None:
             join = {**step, "left": str(left.id)}
             job = {"job": "join", "id": id, "join": join, "made": join}
-            await self.workers.run(job, self.desk.limits.seconds, listener)
+            await self.workers.run(job, self.workspace.limits.seconds, listener)
         return self._open_result(id)
 
     async def _run_sql(self, left: ServedTable, sql: str, listener: Listener) -> ServedTable:
         id = hash_id("sql", _FORM, left.identity, sql.strip())
-        if self.desk.results.get(id) is None:
+        if self.workspace.results.get(id) is None:
             info = await asyncio.to_thread(left.info)
-            shelf, arrow_id = await self.arrow_of(left, listener)
+            shelf, arrow_id = await self.ensure_arrow(left, listener)
             listener("progress", {"doing": "running the query"})
-            with _hold(shelf, arrow_id, left) as path, self.desk.results.making() as made:
-                types = _types(info, left.part(0, 0).schema)
+            with (
+                _hold(shelf, arrow_id, left) as path,
+                self.workspace.results.temporary_path() as made,
+            ):
+                types = _types(info, left.read_rows(0, 0).schema)
                 done = await self.sql.run(
                     sql, path, types, made.with_suffix(ARROW_SUFFIX), listener=listener
                 )
@@ -86,22 +89,22 @@ class ChainRunner:
                 name = f"SQL of {left.name.removeprefix('SQL of ')}"
                 about = {"made": step, "seconds": done.seconds}
                 job = {"job": "describe", "id": id, "path": str(made), "name": name, "about": about}
-                await self.workers.run(job, self.desk.limits.seconds, listener)
+                await self.workers.run(job, self.workspace.limits.seconds, listener)
         return self._open_result(id)
 
-    async def arrow_of(self, table: ServedTable, listener: Listener) -> tuple[DiskCache, str]:
+    async def ensure_arrow(self, table: ServedTable, listener: Listener) -> tuple[DiskCache, str]:
         """Where the rows of a table are stored as an Arrow file, and under which id."""
         if table.id.kind != "lake":
-            shelf = self.desk.uploads if table.id.kind == "upload" else self.desk.results
+            shelf = self.workspace.uploads if table.id.kind == "upload" else self.workspace.results
             return shelf, table.id.name
         id = hash_id("arrow", _FORM, table.identity)
-        if self.desk.results.get(id) is None:
+        if self.workspace.results.get(id) is None:
             job = {"job": "arrow", "id": id, "table": str(table.id)}
-            await self.workers.run(job, self.desk.limits.seconds, listener)
-        return self.desk.results, id
+            await self.workers.run(job, self.workspace.limits.seconds, listener)
+        return self.workspace.results, id
 
     def _open_result(self, id: str) -> ServedTable:
-        return self.desk.tables.open(TableId("result", id))
+        return self.workspace.tables.open(TableId("result", id))
 
 
 @contextmanager
@@ -109,7 +112,7 @@ def _hold(shelf: DiskCache, id: str, table: ServedTable) -> Iterator[Path]:
     """The file of a table, which stays readable even if the entry is removed meanwhile."""
     with ExitStack() as stack:
         try:
-            path = stack.enter_context(shelf.held(id))
+            path = stack.enter_context(shelf.hold(id))
         except FileNotFoundError:
             message = f"{table.name} was removed to make room; try again"
             raise Problem("busy", message) from None

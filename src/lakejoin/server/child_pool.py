@@ -44,12 +44,12 @@ class ChildSpec:
     module: str
     setup: Mapping[str, Any] = field(default_factory=dict)
     size: int = 2
-    jobs_each: int = 1_000
+    jobs_per_child: int = 1_000
     memory: int | None = None
     grace: float = 0.0
-    patience: int = 64
+    max_waiting: int = 64
     environment: Mapping[str, str] = field(default_factory=dict)
-    ended: Callable[[int], None] | None = None
+    on_exit: Callable[[int], None] | None = None
 
 
 class Child:
@@ -60,11 +60,11 @@ class Child:
         self._memory = memory
         self._reading: asyncio.Task[Message] | None = None
         self.jobs = 0
-        self.followed = False  # its successor has been started
+        self.has_successor = False  # its successor has been started
         self.subject: str | None = None  # of its last job
 
     @classmethod
-    async def started(cls, kind: ChildSpec) -> Child:
+    async def start(cls, kind: ChildSpec) -> Child:
         """Start a child and send it its setup, without waiting for it to finish that."""
         python_path = os.pathsep.join(path for path in sys.path if path)
         process = await asyncio.create_subprocess_exec(
@@ -81,7 +81,7 @@ class Child:
             await child._send({"setup": dict(kind.setup)})
         return child
 
-    async def ready(self) -> None:
+    async def wait_ready(self) -> None:
         """Wait until its setup is done or has failed, but not for ever."""
         with suppress(Problem, TimeoutError):
             async with asyncio.timeout(_READY_SECONDS):
@@ -115,7 +115,7 @@ class Child:
             watcher.cancel()
             work.cancel()
 
-    async def stopped(self, grace: float) -> bool:
+    async def stop(self, grace: float) -> bool:
         """Ask it to stop its job; returns whether it did in time and can be used again."""
         if not grace or not self.alive:
             return False
@@ -153,7 +153,7 @@ class Child:
                 if "done" in message:
                     return message["done"]
                 if "problem" in message:
-                    raise Problem.of(message["problem"])
+                    raise Problem.from_dict(message["problem"])
                 for event, data in message.items():
                     if listener is not None and event != "ready":
                         listener(event, data)
@@ -284,7 +284,7 @@ class ChildPool:
                 raise self._refusal() from None
             raise
         except asyncio.CancelledError:
-            done = await child.stopped(self.kind.grace)
+            done = await child.stop(self.kind.grace)
             raise
         finally:
             await asyncio.shield(self._give_back(child, done))
@@ -301,7 +301,7 @@ class ChildPool:
         self._all.clear()
 
     async def _next(self, subject: str | None) -> Child:
-        if self._closed or self._waiting >= self.kind.patience:
+        if self._closed or self._waiting >= self.kind.max_waiting:
             raise self._refusal()
         self._waiting += 1
         try:
@@ -326,9 +326,9 @@ class ChildPool:
         return Problem("busy", "the server is busy; try again in a moment")
 
     async def _give_back(self, child: Child, done: bool) -> None:
-        if done and child.alive and child.jobs < self.kind.jobs_each:
-            if child.jobs == self.kind.jobs_each - self.kind.jobs_each // _AHEAD:
-                child.followed = True
+        if done and child.alive and child.jobs < self.kind.jobs_per_child:
+            if child.jobs == self.kind.jobs_per_child - self.kind.jobs_per_child // _AHEAD:
+                child.has_successor = True
                 self._add()  # early, so that nobody waits once this one goes
             await self._release(child)
             return
@@ -338,13 +338,13 @@ class ChildPool:
     def _replace(self, child: Child, pause: float = 0.0) -> None:
         self._all.discard(child)
         self._in_background(self._end(child))
-        if not child.followed:
+        if not child.has_successor:
             self._add(pause)
 
     async def _end(self, child: Child) -> None:
         await child.end()
-        if self.kind.ended is not None:
-            await asyncio.to_thread(self.kind.ended, child.pid)
+        if self.kind.on_exit is not None:
+            await asyncio.to_thread(self.kind.on_exit, child.pid)
 
     def _add(self, pause: float = 0.0) -> None:
         if not self._closed:
@@ -358,13 +358,13 @@ class ChildPool:
     async def _start_child(self, pause: float) -> None:
         await asyncio.sleep(pause)
         try:
-            child = await Child.started(self.kind)
+            child = await Child.start(self.kind)
         except OSError:  # out of processes or file handles: try again later
             self._add(_RETRY_SECONDS)
             return
         self._all.add(child)
         if not self._closed:
-            await child.ready()
+            await child.wait_ready()
         await self._release(child)
 
     async def _release(self, child: Child) -> None:

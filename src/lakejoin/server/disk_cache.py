@@ -33,19 +33,19 @@ class DiskCache:
         self, folder: Path, endings: tuple[str, ...], bytes: int, most: int | None = None
     ) -> None:
         self.folder = folder
-        self.endings = endings
-        self.bytes = bytes
-        self.most = most
+        self.suffixes = endings
+        self.max_bytes = bytes
+        self.max_entries = most
         self._lock = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, id: str, ending: str | None = None) -> Path:
         """Where a file of an entry is or would be; by default its first file."""
-        return self.folder / f"{id}{ending or self.endings[0]}"
+        return self.folder / f"{id}{ending or self.suffixes[0]}"
 
     def get(self, id: str) -> Path | None:
         """The first file of an entry, which counts as used now; None if there is none."""
-        if not all(self.path(id, ending).exists() for ending in self.endings):
+        if not all(self.path(id, ending).exists() for ending in self.suffixes):
             return None
         first = self.path(id)
         with suppress(OSError):
@@ -62,26 +62,26 @@ class DiskCache:
 
     def put(self, id: str, files: Mapping[str, bytes]) -> None:
         """Store an entry, as bytes by file ending."""
-        with self.making() as made:
+        with self.temporary_path() as made:
             for ending, data in files.items():
                 made.with_suffix(ending).write_bytes(data)
-            self.keep(id, made)
+            self.commit(id, made)
 
     @contextmanager
-    def making(self) -> Iterator[Path]:
+    def temporary_path(self) -> Iterator[Path]:
         """A temporary path without ending, for files to write; leftovers are removed."""
         made = self.folder / f"making-{os.getpid()}-{secrets.token_hex(8)}"
         try:
             yield made
         finally:
-            for ending in self.endings:
+            for ending in self.suffixes:
                 made.with_suffix(ending).unlink(missing_ok=True)
 
     @contextmanager
-    def held(self, id: str) -> Iterator[Path]:
+    def hold(self, id: str) -> Iterator[Path]:
         """The first file of an entry under a name that stays even if the entry is removed; raises
         `FileNotFoundError` if it has gone."""
-        link = self.folder / f"making-{os.getpid()}-{secrets.token_hex(8)}{self.endings[0]}"
+        link = self.folder / f"making-{os.getpid()}-{secrets.token_hex(8)}{self.suffixes[0]}"
         try:
             os.link(self.path(id), link)
         except FileNotFoundError:
@@ -94,31 +94,33 @@ class DiskCache:
         finally:
             link.unlink(missing_ok=True)
 
-    def keep(self, id: str, made: Path) -> None:
+    def commit(self, id: str, made: Path) -> None:
         """Rename what was written to its id, the first file last, so that it appears as a whole."""
-        for ending in reversed(self.endings):
+        for ending in reversed(self.suffixes):
             made.with_suffix(ending).replace(self.path(id, ending))
-        self.tidy(keep=id)
+        self.evict(keep=id)
 
-    def drop(self, id: str) -> None:
+    def remove(self, id: str) -> None:
         """Remove an entry."""
-        for ending in self.endings:
+        for ending in self.suffixes:
             self.path(id, ending).unlink(missing_ok=True)
 
     def size(self) -> int:
         """The bytes of all entries."""
         return sum(size for _, size, _ in self._entries())
 
-    def tidy(self, keep: str = "") -> None:
+    def evict(self, keep: str = "") -> None:
         """Remove the least recently used entries until the rest is within the limits."""
         with self._lock:
             entries = sorted(self._entries())
             total, count = sum(size for _, size, _ in entries), len(entries)
             for _, size, id in entries:
-                if total <= self.bytes and (self.most is None or count <= self.most):
+                if total <= self.max_bytes and (
+                    self.max_entries is None or count <= self.max_entries
+                ):
                     break
                 if id != keep:
-                    self.drop(id)
+                    self.remove(id)
                     total, count = total - size, count - 1
             self._remove_abandoned()
 
@@ -127,18 +129,18 @@ class DiskCache:
         found: dict[str, tuple[float, int]] = {}
         with os.scandir(self.folder) as files:
             for file in files:
-                ending = next((e for e in self.endings if file.name.endswith(e)), None)
+                ending = next((e for e in self.suffixes if file.name.endswith(e)), None)
                 if ending is None or file.name.startswith("making-"):
                     continue
                 with suppress(OSError):
                     status = file.stat()
                     id = file.name.removesuffix(ending)
                     used, size = found.get(id, (0.0, 0))
-                    used = status.st_mtime if ending == self.endings[0] else used
+                    used = status.st_mtime if ending == self.suffixes[0] else used
                     found[id] = used, size + status.st_size
         return [(used, size, id) for id, (used, size) in found.items()]
 
-    def sweep_of(self, pid: int) -> None:
+    def remove_unfinished(self, pid: int) -> None:
         """Remove the unfinished files of a process that has ended."""
         for path in self.folder.glob(f"making-{pid}-*"):
             path.unlink(missing_ok=True)

@@ -39,9 +39,9 @@ class Metrics:
 class MetricsMiddleware:
     """ASGI middleware that counts requests by route."""
 
-    def __init__(self, app: App, measures: Metrics) -> None:
+    def __init__(self, app: App, metrics: Metrics) -> None:
         self._app = app
-        self._measures = measures
+        self._measures = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -72,7 +72,7 @@ class _Gauges:
 
     def collect(self) -> Iterator[Any]:
         """The gauges."""
-        services, workspace = self._services, self._services.desk
+        services, workspace = self._services, self._services.workspace
         pools = {"worker": services.workers, "reader": services.readers, "sql": services.sql.pool}
         for name, text in (
             ("waiting", "Jobs waiting for a child process."),
@@ -96,4 +96,4 @@ def render_metrics(services: Services) -> tuple[bytes, str]:
     """All metrics as text, and its media type."""
     gauges = CollectorRegistry()
     gauges.register(_Gauges(services))
-    return generate_latest(services.measures.registry) + generate_latest(gauges), _TEXT
+    return generate_latest(services.metrics.registry) + generate_latest(gauges), _TEXT

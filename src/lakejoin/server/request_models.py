@@ -31,7 +31,7 @@ Distance = Annotated[str, Field(max_length=40, description="e.g. 500m, 3d, 1% or
 class _RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=False)
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As JSON, without omitted fields."""
         return self.model_dump(exclude_none=True)
 

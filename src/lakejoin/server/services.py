@@ -39,22 +39,22 @@ class Services:
     def __init__(self, settings: Settings) -> None:
         limits = settings.limits
         self.settings = settings
-        self.measures = Metrics()
-        self.desk = Workspace(settings.index, settings.folder, limits)
-        rules = self.desk.lake().snapshot.manifest.options.rules
+        self.metrics = Metrics()
+        self.workspace = Workspace(settings.index, settings.folder, limits)
+        rules = self.workspace.lake().snapshot.manifest.options.rules
         self.workers = ChildPool(
             ChildSpec(
                 "lakejoin.server.jobs.worker",
-                self.desk.setup(),
+                self.workspace.setup(),
                 settings.workers,
                 _JOBS_PER_WORKER,
                 limits.worker_memory,
                 _GRACE,
                 limits.waiting,
-                ended=self.desk.sweep_of,
+                on_exit=self.workspace.remove_unfinished,
             )
         )
-        reader_setup = {**self.desk.setup(), "rules": asdict(rules)}
+        reader_setup = {**self.workspace.setup(), "rules": asdict(rules)}
         self.readers = ChildPool(
             ChildSpec(
                 "lakejoin.server.upload_reader",
@@ -62,8 +62,8 @@ class Services:
                 2,
                 1,
                 _READER_MEMORY,
-                patience=16,
-                ended=self.desk.sweep_of,
+                max_waiting=16,
+                on_exit=self.workspace.remove_unfinished,
             )
         )
         self.sql = SqlRunner(
@@ -74,7 +74,7 @@ class Services:
                 bytes=limits.result_bytes,
             )
         )
-        self.chains = ChainRunner(self.desk, self.workers, self.sql)
+        self.chains = ChainRunner(self.workspace, self.workers, self.sql)
         self.downloads = Downloads()
         self._quick = ThreadLane("quick", _QUICK_THREADS, _QUICK_SECONDS)
         self._long = ThreadLane("long", _LONG_THREADS, _LONG_SECONDS)
@@ -86,18 +86,18 @@ class Services:
         await self.readers.start()
         await self.sql.start()
 
-    async def stop_work(self) -> None:
+    async def stop_children(self) -> None:
         """Stop the child processes; waiting callers get an error."""
         await asyncio.gather(self.workers.close(), self.readers.close(), self.sql.close())
 
     async def close(self) -> None:
         """Stop everything."""
-        await self.stop_work()
+        await self.stop_children()
         for lane in (self._quick, self._long, self.downloads):
             lane.close()
 
     @contextmanager
-    def arriving(self) -> Iterator[None]:
+    def count_upload(self) -> Iterator[None]:
         """Count an upload while it arrives; raises `Problem` if there are too many."""
         if self._uploads >= _MAX_UPLOADS:
             raise Problem("busy", "too many uploads are in progress; try again in a moment")
@@ -107,19 +107,19 @@ class Services:
         finally:
             self._uploads -= 1
 
-    async def quick(self, work: Callable[..., T], *args: Any) -> T:
+    async def run_quick(self, work: Callable[..., T], *args: Any) -> T:
         """Run a short read in a thread; it never waits for searches, joins or whole columns."""
         return await self._quick.run(work, *args)
 
-    async def quick_answer(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
+    async def quick_response(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
         """Run a short read and serialize its result in the same thread, off the event loop."""
         return await self._quick.run(lambda: JSONResponse(work(*args)))
 
-    async def long_answer(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
+    async def long_response(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
         """Like `quick_answer`, for work that may read whole columns."""
         return await self._long.run(lambda: JSONResponse(work(*args)))
 
-    async def job(self, job: str, listener: Listener, **fields: Any) -> Any:
+    async def run_job(self, job: str, listener: Listener, **fields: Any) -> Any:
         """Run a job in a worker, preferably the one that last had the same `key`."""
         seconds = self.settings.limits.seconds
         return await self.workers.run({"job": job, **fields}, seconds, listener, fields.get("key"))
@@ -140,21 +140,21 @@ _DOWNLOAD_THREADS = 2
 class Downloads:
     """Running downloads; a slow reader blocks only its own download."""
 
-    def __init__(self, most: int = _MAX_DOWNLOADS) -> None:
-        self._most = most
+    def __init__(self, max_downloads: int = _MAX_DOWNLOADS) -> None:
+        self._most = max_downloads
         self._threads = ThreadPoolExecutor(_DOWNLOAD_THREADS, "download")
-        self.under_way = 0
+        self.running = 0
 
-    async def streamed(self, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    async def stream(self, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
         """Stream chunks, producing each one when the previous one was read. The first is produced
         now, so that an early failure is an error response and not a broken download. Raises
         `Problem` if too many downloads are running."""
-        if self.under_way >= self._most:
+        if self.running >= self._most:
             raise Problem("busy", "too many downloads are running; try again in a moment")
         return self._counted(await self._next(chunks), chunks)
 
     async def _counted(self, first: bytes | None, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-        self.under_way += 1
+        self.running += 1
         try:
             chunk = first
             while chunk is not None:
@@ -162,7 +162,7 @@ class Downloads:
                     yield chunk
                 chunk = await self._next(chunks)
         finally:
-            self.under_way -= 1
+            self.running -= 1
 
     async def _next(self, chunks: Iterator[bytes]) -> bytes | None:
         loop = asyncio.get_running_loop()

@@ -35,7 +35,7 @@ class Limits:
     links: int = 10_000
     waiting: int = 64  # jobs queued for a worker
 
-    def shown(self) -> dict[str, float]:
+    def public_limits(self) -> dict[str, float]:
         """The limits that a caller may hit."""
         names = (
             "upload_bytes",

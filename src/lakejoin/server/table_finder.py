@@ -23,14 +23,14 @@ class TableHit:
     """A table, and where it contains the text."""
 
     segment: Segment
-    number: int
+    table_index: int
     where: str
     column: str | None
     match: str
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
-        row = self.segment.catalog.tables.slice(self.number, 1).to_pylist()[0]
+        row = self.segment.catalog.tables.slice(self.table_index, 1).to_pylist()[0]
         table = {"table": row["name"], "rows": row["rows"], "columns": row["width"]}
         match = {"where": self.where, "column": self.column, "match": self.match}
         return {"id": f"lake:{row['name']}", **table, **match}
@@ -55,7 +55,7 @@ def find_by_text(lake: Lake, text: str, limit: int, seconds: float = 0.5) -> dic
     for find_hits in (_by_name, _by_column):
         for index, segment in enumerate(segments):
             for hit in find_hits(segment, text):
-                hits.setdefault((index, hit.number), hit)
+                hits.setdefault((index, hit.table_index), hit)
             if len(hits) >= limit:
                 break
     for index, segment in enumerate(segments):
@@ -65,7 +65,7 @@ def find_by_text(lake: Lake, text: str, limit: int, seconds: float = 0.5) -> dic
             if value_hit is None:
                 complete = False
                 break
-            hits.setdefault((index, value_hit.number), value_hit)
+            hits.setdefault((index, value_hit.table_index), value_hit)
             if len(hits) >= limit:
                 break
     shown = list(hits.values())[:limit]
@@ -101,7 +101,7 @@ def _by_column(segment: Segment, text: str) -> Iterator[TableHit]:
 def _by_value(segment: Segment, text: str, deadline: float) -> Iterator[TableHit | None]:
     """Tables with a value that contains the text; None once the time is up."""
     texts = segment.dictionary.texts
-    codes = texts.holding(text.encode(), deadline - time.monotonic())
+    codes = texts.find_containing(text.encode(), deadline - time.monotonic())
     for code in islice(codes, _MAX_VALUES):
         if code is None:
             yield None

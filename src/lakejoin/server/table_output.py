@@ -32,23 +32,23 @@ _FORMULA = r"^[\s\pZ\pC]*[=+\-@＝＋－＠﹦﹢﹣﹫]|^[\t\r\n]"
 _NUMBER = r"^[+-]?(\d+([.,]\d+)*|\.\d+)([eE][+-]?\d+)?%?$"
 
 
-def export_table(table: ServedTable, form: ExportFormat) -> Iterator[bytes]:
+def export_table(table: ServedTable, format: ExportFormat) -> Iterator[bytes]:
     """Yield the bytes of the file in chunks."""
     sink = _ChunkSink()
-    schema = table.part(0, 0).schema
-    schema = _safe_schema(schema) if form == "csv" else schema
-    writer = _writer(sink, schema, form)
+    schema = table.read_rows(0, 0).schema
+    schema = _safe_schema(schema) if format == "csv" else schema
+    writer = _writer(sink, schema, format)
     try:
         for begin in range(0, table.rows, _BATCH_ROWS):
-            rows = table.part(begin, begin + _BATCH_ROWS)
-            writer.write_table(_safe_rows(rows, schema) if form == "csv" else rows.cast(schema))
+            rows = table.read_rows(begin, begin + _BATCH_ROWS)
+            writer.write_table(_safe_rows(rows, schema) if format == "csv" else rows.cast(schema))
             yield sink.take()
     finally:
         writer.close()
     yield sink.take()
 
 
-def download_name(name: str, form: ExportFormat) -> str:
+def download_name(name: str, format: ExportFormat) -> str:
     """The file name of a download: plain letters, and no path.
 
     >>> download_name('a/../b "x".csv.gz', "parquet")
@@ -57,7 +57,7 @@ def download_name(name: str, form: ExportFormat) -> str:
     last = re.split(r"[/\\]", name)[-1]
     stem = re.sub(r"(\.(csv|tsv|json|jsonl|parquet|xlsx|gz|zst|dat|txt))+$", "", last.lower())
     plain = re.sub(r"[^\w-]+", "_", stem, flags=re.ASCII).strip("_")[:80]
-    return f"{plain or 'table'}.{form}"
+    return f"{plain or 'table'}.{format}"
 
 
 class _ChunkSink(io.RawIOBase):
@@ -273,34 +273,34 @@ MAX_CELL_LENGTH = 300  # characters of a cell in a list of rows
 _SAFE_INTEGER = 2**53  # JavaScript rounds larger ones
 
 
-def rows_to_json(table: pa.Table, longest: int | None = MAX_CELL_LENGTH) -> list[list[Any]]:
+def rows_to_json(table: pa.Table, max_length: int | None = MAX_CELL_LENGTH) -> list[list[Any]]:
     """Convert rows to lists of JSON values; long texts are cut and end in `…`.
 
     >>> import pyarrow as pa
     >>> rows_to_json(pa.table({"a": ["x", None], "b": [2**60, 1]}))
     [['x', '1152921504606846976'], [None, 1]]
     """
-    columns = [column_to_json(column, longest) for column in table.columns]
+    columns = [column_to_json(column, max_length) for column in table.columns]
     return [list(row) for row in zip(*columns, strict=True)] if columns else []
 
 
-def column_to_json(column: pa.ChunkedArray, longest: int | None = MAX_CELL_LENGTH) -> list[Any]:
+def column_to_json(column: pa.ChunkedArray, max_length: int | None = MAX_CELL_LENGTH) -> list[Any]:
     """Convert a column to JSON values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        if longest is not None:
-            column = pc.utf8_slice_codeunits(column, 0, longest + 1)
-        return [_cut(cell, longest) for cell in column.to_pylist()]
+        if max_length is not None:
+            column = pc.utf8_slice_codeunits(column, 0, max_length + 1)
+        return [_cut(cell, max_length) for cell in column.to_pylist()]
     if pa.types.is_boolean(kind):
         return list(column.to_pylist())
     if pa.types.is_integer(kind):
         return [c if c is None or abs(c) < _SAFE_INTEGER else str(c) for c in column.to_pylist()]
     if pa.types.is_floating(kind):
         return [c if c is None or np.isfinite(c) else str(c) for c in column.to_pylist()]
-    return [_cut(None if cell is None else str(cell), longest) for cell in column.to_pylist()]
+    return [_cut(None if cell is None else str(cell), max_length) for cell in column.to_pylist()]
 
 
 def _cut(text: str | None, longest: int | None) -> str | None:

@@ -107,7 +107,7 @@ class _UploadReader:
 
         self._tell("progress", {"doing": f"reading {stream.name}"})
         encoders = [ColumnEncoder(name, self._rules) for name in stream.column_names]
-        with self._shelf.making() as made:
+        with self._shelf.temporary_path() as made:
             rows = self._write(stream, made.with_suffix(ARROW_SUFFIX), encoders)
             self._tell("progress", {"doing": "profiling the columns"})
             encoders.reverse()
@@ -122,7 +122,7 @@ class _UploadReader:
                 losses=[asdict(loss) for loss in stream.losses],
             )
             made.with_suffix(DESCRIPTION_SUFFIX).write_text(json.dumps(note), "utf-8")
-            self._shelf.keep(id, made)
+            self._shelf.commit(id, made)
 
     def _write(self, stream: TableStream, path: Path, encoders: list[Any]) -> int:
         import pyarrow as pa

@@ -61,10 +61,12 @@ class ServedTable(Protocol):
     def info(self) -> TableDescription:
         """Its description, with the keys of `lakejoin columns --json`."""
 
-    def part(self, begin: int, end: int, places: Sequence[int] | None = None) -> pa.Table:
+    def read_rows(
+        self, begin: int, end: int, column_indexes: Sequence[int] | None = None
+    ) -> pa.Table:
         """Rows [begin, end) of all or some columns."""
 
-    def given(self) -> Any:
+    def as_input(self) -> Any:
         """As input for `lakejoin.join` and `Lake.search`; never a text, which could be a path."""
 
 
@@ -78,7 +80,7 @@ class TableOpener:
 
     def open(self, text: str | TableId) -> ServedTable:
         """Open a table by id; raises `Problem` if there is none."""
-        id = text if isinstance(text, TableId) else TableId.of(text)
+        id = text if isinstance(text, TableId) else TableId.parse(text)
         if id.kind == "lake":
             return ServedLakeTable(id, self.lake().table(id.name))
         shelf = self.uploads if id.kind == "upload" else self.results
@@ -131,10 +133,12 @@ class ServedLakeTable:
             "made": None,
         }
 
-    def part(self, begin: int, end: int, places: Sequence[int] | None = None) -> pa.Table:
-        return self.table.to_arrow(min(begin, self.rows), min(end, self.rows), places)
+    def read_rows(
+        self, begin: int, end: int, column_indexes: Sequence[int] | None = None
+    ) -> pa.Table:
+        return self.table.to_arrow(min(begin, self.rows), min(end, self.rows), column_indexes)
 
-    def given(self) -> LakeTable:
+    def as_input(self) -> LakeTable:
         return self.table
 
 
@@ -181,11 +185,13 @@ class StoredTable:
     def info(self) -> TableDescription:
         return {"id": str(self.id), **self._note}
 
-    def part(self, begin: int, end: int, places: Sequence[int] | None = None) -> pa.Table:
+    def read_rows(
+        self, begin: int, end: int, column_indexes: Sequence[int] | None = None
+    ) -> pa.Table:
         rows = self._rows.slice(begin, max(0, end - begin))
-        return rows if places is None else rows.select(list(places))
+        return rows if column_indexes is None else rows.select(list(column_indexes))
 
-    def given(self) -> Table:
+    def as_input(self) -> Table:
         from lakejoin.formats.table_stream import Table
 
         return Table(self.name, "arrow", self._rows)
@@ -205,7 +211,7 @@ def map_arrow_file(path: Path) -> pa.Table:
 
 def build_description(
     name: str,
-    names: Sequence[str],
+    column_names: Sequence[str],
     profiles: Sequence[ColumnProfile],
     rows: int,
     **more: Any,
@@ -213,7 +219,7 @@ def build_description(
     """The description that is stored next to the rows of a table."""
     columns = [
         {"column": column, "indexed": profile.type is not ColumnType.EMPTY, **asdict(profile)}
-        for column, profile in zip(names, profiles, strict=True)
+        for column, profile in zip(column_names, profiles, strict=True)
     ]
     mark_suggested(columns)
     note = {"table": name, "rows": rows, "format": "arrow", "source": "", "notes": [], "losses": []}
@@ -269,19 +275,19 @@ class Workspace:
         segments = ",".join(segment.id for segment in manifest.segments)
         return f"{manifest.version}@{manifest.created}/{segments}"
 
-    def answer(self, key: str) -> dict[str, Any] | None:
+    def read_answer(self, key: str) -> dict[str, Any] | None:
         """A stored answer; None if there is none."""
         data = self.answers.read(key)
         return None if data is None else json.loads(data)
 
-    def keep_answer(self, key: str, answer: dict[str, Any]) -> None:
+    def store_answer(self, key: str, answer: dict[str, Any]) -> None:
         """Store an answer."""
         self.answers.put(key, {DESCRIPTION_SUFFIX: json.dumps(answer).encode()})
 
-    def sweep_of(self, pid: int) -> None:
+    def remove_unfinished(self, pid: int) -> None:
         """Remove the unfinished files of a child that has ended."""
         for shelf in (self.answers, self.results, self.uploads):
-            shelf.sweep_of(pid)
+            shelf.remove_unfinished(pid)
 
     def setup(self) -> dict[str, Any]:
         """What a child needs to open the same workspace."""
@@ -290,7 +296,7 @@ class Workspace:
         return {"index": self.index, "folder": str(self.folder), "limits": asdict(self.limits)}
 
     @classmethod
-    def of(cls, setup: dict[str, Any]) -> Workspace:
+    def from_setup(cls, setup: dict[str, Any]) -> Workspace:
         """Open the workspace in a child. It checks for a newer index on every job: a child behind
         the server would store results of old rows under the ids of new ones."""
         limits = Limits(**setup["limits"])
@@ -315,7 +321,7 @@ class TableId:
     name: str
 
     @classmethod
-    def of(cls, text: str) -> TableId:
+    def parse(cls, text: str) -> TableId:
         """Parse an id; a text without a kind is the name of a table of the lake."""
         kind, _, name = text.partition(":")
         if kind not in get_args(TableKind):
@@ -330,7 +336,7 @@ class TableId:
         return f"{self.kind}:{self.name}"
 
 
-def hash_id(*parts: Any) -> str:
+def hash_id(*values: Any) -> str:
     """Hash plain values to an id; equal values give equal ids.
 
     >>> hash_id("join", {"b": 1, "a": None}) == hash_id("join", {"a": None, "b": 1})
@@ -338,7 +344,7 @@ def hash_id(*parts: Any) -> str:
     >>> len(hash_id())
     26
     """
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return _hash_bytes(text.encode())
 
 

@@ -51,7 +51,7 @@ def match_chance_by(values: pa.LargeStringArray, lookup: Lookup, sample: int = _
     """The share of wrong values that `lookup` finds, at least `LEAST_CHANCE`."""
     wrong = wrong_values(values, sample)
     return combine_chances(
-        [WrongValues(group.share, _matched(group.ways, lookup)) for group in wrong]
+        [WrongValues(group.share, _matched(group.variants, lookup)) for group in wrong]
     )
 
 
@@ -60,7 +60,7 @@ class WrongValues:
     """Wrong values for a share of a column's values; `ways` has one row per way to make them."""
 
     share: float
-    ways: Any
+    variants: Any
 
 
 def wrong_values(values: pa.LargeStringArray, sample: int = _SAMPLE) -> list[WrongValues]:
@@ -87,14 +87,14 @@ def _sample(values: pa.LargeStringArray, most: int) -> pa.LargeStringArray:
     return values.take(np.sort(positions))
 
 
-def combine_chances(met: Sequence[WrongValues]) -> float:
+def combine_chances(matched: Sequence[WrongValues]) -> float:
     """The share of wrong values that match, for the ways with the most matches, at least `LEAST_CHANCE`.
 
     `ways` are 1 where a wrong value matches, 0 where it does not, and -1 where there is none.
     """
     chance = 0.0
-    for group in met:
-        hits, tried = (group.ways > 0).sum(axis=1), (group.ways >= 0).sum(axis=1)
+    for group in matched:
+        hits, tried = (group.variants > 0).sum(axis=1), (group.variants >= 0).sum(axis=1)
         chance += group.share * float((hits / np.maximum(tried, 1)).max())
     return max(LEAST_CHANCE, chance)
 

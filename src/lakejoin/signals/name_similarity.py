@@ -27,14 +27,14 @@ class NameSimilarity:
     `are_ids` means that both contain the word id.
     """
 
-    alike: float
-    identify: bool
-    are_ids: bool = False
+    similarity: float
+    are_identifiers: bool
+    both_say_id: bool = False
 
     @property
-    def say_identifier(self) -> bool:
+    def same_identifier(self) -> bool:
         """Whether the names alone suggest that both columns are the same identifier."""
-        return self.alike >= CONTAINED and self.identify
+        return self.similarity >= CONTAINED and self.are_identifiers
 
 
 def compare_names(

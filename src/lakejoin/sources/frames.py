@@ -20,7 +20,7 @@ VALUE_COLUMN = "value"  # the column of a bare sequence of values
 _INDEX = re.compile(r"__index_level_\d+__")  # Arrow's name for an unnamed pandas index
 
 
-def to_table(thing: Any) -> pa.Table:
+def to_table(frame: Any) -> pa.Table:
     """Convert a frame to an Arrow table: pandas, polars, Arrow, a DuckDB relation, a Spark
     DataFrame, a mapping of columns, a sequence of mappings, or a plain sequence of values.
 
@@ -33,16 +33,16 @@ def to_table(thing: Any) -> pa.Table:
     """
     import pyarrow as pa
 
-    if isinstance(thing, Mapping):
-        return _plain(_of_columns(thing))
+    if isinstance(frame, Mapping):
+        return _plain(_of_columns(frame))
     try:
-        table = _of_arrow(thing)
+        table = _of_arrow(frame)
     except (pa.ArrowException, TypeError, ValueError) as problem:
-        table = _by_columns(thing)  # a frame of objects, or with a repeated name
+        table = _by_columns(frame)  # a frame of objects, or with a repeated name
         if table is None:
-            raise _not_a_table(thing, str(problem)) from problem
+            raise _not_a_table(frame, str(problem)) from problem
     if table is None:
-        table = _of_sequence(thing)
+        table = _of_sequence(frame)
     return _plain(table)
 
 

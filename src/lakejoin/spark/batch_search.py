@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import SegmentRecord
 
 
-BatchRequest = tuple[str, "On", SearchOptions]
+BatchRequest = tuple[str, "ColumnSelection", SearchOptions]
 
 _HITS = 40_000  # queries times groups whose hits are collected at a time
 _NAMES = ("table", "on", "k", "min")  # columns allowed in a DataFrame of queries
@@ -84,7 +84,7 @@ def search(
     check_partitionable(how)
     spark = queries.sparkSession
     asked = _asked(queries, on, how)
-    run = _Run(spark, IndexVersion(snapshot.place.uri, snapshot.manifest), plan or BatchPlan())
+    run = _Run(spark, IndexVersion(snapshot.location.uri, snapshot.manifest), plan or BatchPlan())
     work = [cell for wave in _waves(asked, run.wave) for cell in run.found(wave, snapshot)]
     make, schema = (fused_answer_rows, FUSED_SCHEMA) if how.by == "fused" else (answer_rows, SCHEMA)
     task = partial(_complete_rows, run.searched, make)
@@ -105,21 +105,21 @@ def batch_search_options(
     unknown = near.keys() - {field.name for field in fields(NearArguments)}
     if unknown:
         raise InputError(f"unknown search option {sorted(unknown)[0]!r}")
-    how = NearArguments(**near).near(by)
+    how = NearArguments(**near).to_options(by)
     return SearchOptions(by, k, min, others, verified, algorithm, initial, how)
 
 
 def search_batch(
     spark: SparkSession,
     snapshot: Snapshot,
-    asked: Iterable[BatchRequest],
+    requests: Iterable[BatchRequest],
     plan: BatchPlan | None = None,
     listener: Listener = lambda progress: None,
 ) -> Iterator[QueryOutcome]:
     """The answers for many queries, in their order, one wave of queries at a time."""
-    searched = IndexVersion(snapshot.place.uri, snapshot.manifest)
+    searched = IndexVersion(snapshot.location.uri, snapshot.manifest)
     run = _Run(spark, searched, plan or BatchPlan(), listener)
-    for wave in _waves(asked, run.wave):
+    for wave in _waves(requests, run.wave):
         work = run.found(wave, snapshot)
         task = partial(_complete_packed, run.searched)
         for cell in run.collect(task, work, "gathering evidence"):
@@ -145,7 +145,7 @@ class _Run:
     def found(self, wave: Sequence[BatchRequest], snapshot: Snapshot) -> list[bytes]:
         """Search a wave of queries; returns the work of the second stage, chunk by chunk."""
         queries = locate_queries(wave, snapshot)
-        parted = [query for query in queries if query.in_parts]
+        parted = [query for query in queries if query.is_partitioned]
         cores = parallelism(self.spark)
         groups, chunks = self._cut(parted, cores)
         work = [pickle.dumps((group, chunk)) for group in groups for chunk in chunks]
@@ -156,7 +156,7 @@ class _Run:
                 hits[id(query)].append(part)
         merged: list[tuple[BatchQuery, GroupHits]] = []
         for query in queries:
-            if query.in_parts:
+            if query.is_partitioned:
                 merged.append((query, merge_hits(query, hits.pop(id(query)), groups)))
             else:
                 merged.append((query, query.problem or []))

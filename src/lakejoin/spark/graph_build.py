@@ -97,7 +97,7 @@ def make_graph(
         snapshot = Snapshot(index, manifest)
         stored = usable_graph(snapshot)
         options = options or (stored.options if stored else GraphOptions())
-        if stored and stored.is_of(manifest) and stored.options == options and not full:
+        if stored and stored.matches(manifest) and stored.options == options and not full:
             seconds = {"total": time.perf_counter() - begin}
             segments = len(manifest.segments)
             return GraphReport(manifest.version, stored.count, 0, stored.cut, segments, 0, seconds)
@@ -128,13 +128,13 @@ def _make(
     cluster: Cluster,
     listener: Listener,
 ) -> GraphReport:
-    begin, old, index = time.perf_counter(), snapshot.manifest, snapshot.place
+    begin, old, index = time.perf_counter(), snapshot.manifest, snapshot.location
     name = f"graph-{old.version + 1:06d}-{secrets.token_hex(4)}.lj"
     folder = graph_folder(index, name)
     folder.make_folder()
     job = Job(index.uri, build_name(old), old.options)
     job.scratch.make_folder()
-    fresh = np.ones(len(old.segments), dtype=bool) if kept is None else kept.fresh
+    fresh = np.ones(len(old.segments), dtype=bool) if kept is None else kept.new_segments
     with ExitStack() as stack:
         stages = _Stages(job, cluster, listener, stack)
         again = {} if kept is None else _find_lost(stages, snapshot, kept)
@@ -209,7 +209,11 @@ class _Stages:
 def _find_lost(stages: _Stages, snapshot: Snapshot, kept: EarlierGraph) -> dict[int, str]:
     """By segment, the files with the columns that need partners beyond those kept."""
     named = snapshot.manifest.graph
-    cut = [part.segment for part in kept.stored.parts if part.cut and kept.now[part.segment] >= 0]
+    cut = [
+        part.segment
+        for part in kept.stored.pair_files
+        if part.cut and kept.current_index[part.segment] >= 0
+    ]
     if kept.is_whole or not cut or named is None:
         return {}
     here = kept.stored.count <= _HERE

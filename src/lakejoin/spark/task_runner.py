@@ -32,7 +32,7 @@ class Progress:
     quick."""
 
     stage: str
-    files: int = 0
+    done: int = 0
     total: int = 0
     cells: int = 0
     skipped: int = 0
@@ -150,7 +150,7 @@ def report_job_progress(spark: SparkSession, stage: Progress, listener: Listener
     def poll() -> None:
         while not stop.wait(_SECONDS):
             with contextlib.suppress(Exception):  # the session is ending
-                listener(replace(stage, files=min(_ended(tracker), stage.total)))
+                listener(replace(stage, done=min(_ended(tracker), stage.total)))
 
     thread = threading.Thread(target=poll, daemon=True)
     thread.start()

@@ -47,10 +47,10 @@ class ArrayFileWriter:
     [0, 1, 2]
     """
 
-    def __init__(self, place: Location) -> None:
+    def __init__(self, location: Location) -> None:
         self.record: FileRecord
         self.meta: dict[str, Any] = {}
-        self._file: BinaryIO = place.create()
+        self._file: BinaryIO = location.create()
         self._at = 0
         self._arrays: dict[str, tuple[str, int, int]] = {}
         self._sums: list[int] = []
@@ -124,14 +124,14 @@ class ArrayFile:
     """
 
     def __init__(
-        self, place: Location, record: FileRecord | None = None, mend: str = _REBUILD
+        self, location: Location, record: FileRecord | None = None, advice: str = _REBUILD
     ) -> None:
-        self.place = place
-        self._mend = mend
+        self.location = location
+        self._mend = advice
         try:
-            self._data = place.map()
+            self._data = location.map()
         except FileNotFoundError:
-            raise DamagedIndex(f"the index is damaged: {place} is missing; {mend}") from None
+            raise DamagedIndex(f"the index is damaged: {location} is missing; {advice}") from None
         if record is not None and len(self._data) != record.bytes:
             self._damaged(f"it has {len(self._data):,} bytes and should have {record.bytes:,}")
         self._read_footer(record)
@@ -147,7 +147,7 @@ class ArrayFile:
             self._damaged(f"it claims to be version {version}")
         if version > VERSION:
             raise NewerIndex(
-                f"{self.place} was written by a newer lakejoin (file version {version}, this one "
+                f"{self.location} was written by a newer lakejoin (file version {version}, this one "
                 f"reads {VERSION}); upgrade lakejoin to open it"
             )
         footer = self._data[begin : begin + length].tobytes()
@@ -226,7 +226,7 @@ class ArrayFile:
         self.all_checked = bool(self._checked.all())
 
     def _damaged(self, problem: str) -> None:
-        raise DamagedIndex(f"the index is damaged: {self.place}: {problem}; {self._mend}")
+        raise DamagedIndex(f"the index is damaged: {self.location}: {problem}; {self._mend}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +245,9 @@ class CheckedArray:
 
     def all(self) -> Array:
         """The whole array, checked."""
-        return self.part(0, len(self.raw))
+        return self.slice(0, len(self.raw))
 
-    def part(self, begin: int, end: int) -> Array:
+    def slice(self, begin: int, end: int) -> Array:
         """The elements [begin, end), checked."""
         size = self.raw.itemsize
         self.file.check_bytes(self.offset + begin * size, self.offset + end * size)

@@ -22,7 +22,7 @@ _PROFILE = [f.name for f in fields(ColumnProfile)]
 class TableEntry:
     """A table of a segment: its `number` there, and its columns [first, first + width)."""
 
-    number: int
+    table_id: int
     name: str
     source: str
     rows: int
@@ -38,7 +38,7 @@ class TableEntry:
 class ColumnEntry:
     """A column of a segment: its `number` there, its name, profile, and whether it is searched."""
 
-    number: int
+    column_id: int
     name: str
     indexed: bool
     profile: ColumnProfile
@@ -134,16 +134,16 @@ class Catalog:
         self.tables = table_from_bytes(file.array("tables").all())
         self.columns = table_from_bytes(file.array("columns").all())
 
-    def table(self, number: int) -> TableEntry:
+    def table(self, table_id: int) -> TableEntry:
         """The entry of one table."""
-        row = self.tables.slice(number, 1).to_pylist()[0]
+        row = self.tables.slice(table_id, 1).to_pylist()[0]
         dialect = json.loads(row["dialect"]) if row["dialect"] else None
         if dialect is not None:
             dialect = Dialect(**{**dialect, "opinions": tuple(dialect["opinions"])})
         losses = tuple(Loss(**loss) for loss in json.loads(row["losses"]))
         notes = tuple(json.loads(row.get("notes") or "[]"))  # missing in older catalogs
         return TableEntry(
-            number,
+            table_id,
             row["name"],
             row["source"],
             row["rows"],

@@ -156,12 +156,12 @@ class CompactVectors:
             array.touch(leaves * size, np.minimum((leaves + 1) * size, len(array)))
 
     @classmethod
-    def made(cls, source: VectorSource, *, zeros: bool = False) -> Self:
+    def build(cls, source: VectorSource, *, zeros: bool = False) -> Self:
         """Compute the compact form of vectors; zero vectors match nothing unless `zeros`."""
         return cls(source.count, zeros, *_arranged(source, *_principal(source), zeros))
 
     @classmethod
-    def opened(cls, file: ArrayFile, prefix: str = "") -> Self:
+    def open(cls, file: ArrayFile, prefix: str = "") -> Self:
         """Map what `write_compact_vectors` wrote."""
         count, dimension, zeros = file.meta[prefix + "compact"]
         arrays = {name: file.array(prefix + name) for name in _NAMES}
@@ -187,7 +187,7 @@ class CompactVectors:
             )
         except ValueError:
             raise DamagedIndex(
-                f"the index is damaged: {file.place} is inconsistent; rebuild it with: "
+                f"the index is damaged: {file.location} is inconsistent; rebuild it with: "
                 "lakejoin index --full"
             ) from None
 
@@ -200,7 +200,7 @@ def write_compact_vectors(
     Reads each vector once, and a sample twice. Needs one batch of vectors in memory and about 150
     bytes per vector.
     """
-    made = CompactVectors.made(source, zeros=zeros)
+    made = CompactVectors.build(source, zeros=zeros)
     out.meta[prefix + "compact"] = [made.count, made.dimension, zeros]
     for name in _NAMES:
         out.add(prefix + name, getattr(made, name))

@@ -73,7 +73,7 @@ class AxisColumn:
     `letters` is the axis given by letters in the values (`48.1° N`), or empty.
     """
 
-    number: int
+    column: int
     name: str
     degrees: Array
     letters: str = ""
@@ -150,16 +150,16 @@ def find_coordinate_pairs(columns: Sequence[AxisColumn]) -> list[tuple[int, int]
     taken: set[int] = set()
     for latitude, axis in by_axis[LATITUDE]:
         partners = [
-            (abs(column.number - latitude.number), column.number)
+            (abs(column.column - latitude.column), column.column)
             for column, other in by_axis[LONGITUDE]
-            if column.number not in taken
+            if column.column not in taken
             and (other.of, other.faint) == (axis.of, axis.faint)
             and _measured(latitude, column, axis.faint)
         ]
         if partners:
             _, longitude = min(partners)
             taken.add(longitude)
-            pairs.append((latitude.number, longitude))
+            pairs.append((latitude.column, longitude))
     return pairs + _without_names(columns)
 
 
@@ -168,11 +168,11 @@ def _without_names(columns: Sequence[AxisColumn]) -> list[tuple[int, int]]:
     nameless = [column for column in columns if _NO_NAME.fullmatch(column.name)]
     pairs: list[tuple[int, int]] = []
     for first, second in pairwise(nameless):
-        if second.number != first.number + 1 or (pairs and first.number == pairs[-1][1]):
+        if second.column != first.column + 1 or (pairs and first.column == pairs[-1][1]):
             continue
         numbers = [column.degrees[~np.isnan(column.degrees)] for column in (first, second)]
         if all(map(_looks_measured, numbers)) and _span_the_globe(*numbers):
-            pairs.append((first.number, second.number))
+            pairs.append((first.column, second.column))
     return pairs
 
 

@@ -121,31 +121,31 @@ class Dictionary:
         """The number of top bits of a hash that the directory holds, besides the 32 low ones."""
         return (len(self._bucket) - 2).bit_length()
 
-    def hashed(self, part: int, parts: int, bits: int) -> tuple[Array, Array]:
+    def hashes_in_range(self, range_index: int, ranges: int, bits: int) -> tuple[Array, Array]:
         """Hashes, and their codes, in one of `parts` ranges of hashes (a power of two).
 
         All dictionaries use the same seed and the same bits: the top `bits`, which every dictionary
         compared must know, and the 32 low ones.
         """
         mask = np.uint64(((1 << bits) - 1) << (64 - bits) | 0xFFFFFFFF)
-        width = parts.bit_length() - 1
+        width = ranges.bit_length() - 1
         if self.seed != 0:  # rare: the usual seed had a collision
             hashes = self.hashes()
             codes = (
-                np.flatnonzero(hashes >> np.uint64(64 - width) == part)
+                np.flatnonzero(hashes >> np.uint64(64 - width) == range_index)
                 if width
                 else (np.arange(len(hashes)))
             )
             return hashes[codes] & mask, codes.astype(np.uint32)
         start = self._bucket.all()
         known = self.known_bits
-        first, last = (part + n << known - width for n in (0, 1))
+        first, last = (range_index + n << known - width for n in (0, 1))
         begin, end = int(start[first]), int(start[last])
         bucket = np.repeat(
             np.arange(first, last, dtype=np.uint64), np.diff(start[first : last + 1])
         )
-        tags = self._tag.part(begin, end).astype(np.uint64)
-        return ((bucket << np.uint64(64 - known)) | tags) & mask, self._code.part(begin, end)
+        tags = self._tag.slice(begin, end).astype(np.uint64)
+        return ((bucket << np.uint64(64 - known)) | tags) & mask, self._code.slice(begin, end)
 
     def sample(self, bits: int) -> tuple[int, Array]:
         """The hashes whose top `bits` (at most eight) are zero.
@@ -157,7 +157,7 @@ class Dictionary:
         buckets = len(start) - 1
         known = (buckets - 1).bit_length()
         last = buckets >> bits
-        tag = self._tag.part(0, int(start[last])).astype(np.uint64)
+        tag = self._tag.slice(0, int(start[last])).astype(np.uint64)
         bucket = np.repeat(np.arange(last, dtype=np.uint64), np.diff(start[: last + 1]))
         return known, (bucket << np.uint64(64 - known)) | tag
 
@@ -240,7 +240,7 @@ class Texts:
         copy_texts(self.bytes_at(span), span, offset, text)
         return pa.LargeStringArray.from_buffers(len(ids), pa.py_buffer(offset), pa.py_buffer(text))
 
-    def holding(self, wanted: bytes, seconds: float) -> Iterator[int | None]:
+    def find_containing(self, needle: bytes, seconds: float) -> Iterator[int | None]:
         """The ids of the texts that contain some bytes, ascending; ends with None if the time is up
         before all texts were searched."""
         from lakejoin.kernels.text_tables import BLOCK_TEXTS
@@ -252,8 +252,8 @@ class Texts:
             if time.monotonic() > until:
                 yield None
                 return
-            window = data[begin : begin + _SCANNED + len(wanted) - 1].tobytes()
-            offset = window.find(wanted)
+            window = data[begin : begin + _SCANNED + len(needle) - 1].tobytes()
+            offset = window.find(needle)
             while offset >= 0:
                 at = begin + offset
                 block = int(np.searchsorted(starts, at, side="right")) - 1
@@ -261,7 +261,7 @@ class Texts:
                 span = self.spans(ids)
                 nth = int(np.searchsorted(span[:, 1], at, side="right"))
                 # The texts are contiguous: a match across two of them does not count.
-                if at + len(wanted) <= span[nth, 1] and ids[nth] > last:
+                if at + len(needle) <= span[nth, 1] and ids[nth] > last:
                     last = int(ids[nth])
                     yield last
-                offset = window.find(wanted, offset + 1)
+                offset = window.find(needle, offset + 1)

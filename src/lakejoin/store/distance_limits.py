@@ -51,7 +51,7 @@ class DistanceLimit:
         return f"{100 * self.amount:g}%" if self.unit == SHARE else f"{self.amount:g}"
 
 
-def parse_distance(given: str | float | DistanceLimit) -> DistanceLimit:
+def parse_distance(limit: str | float | DistanceLimit) -> DistanceLimit:
     """Parse a distance limit as a person writes it.
 
     >>> parse_distance("2km"), parse_distance("1%"), parse_distance(0.5)
@@ -63,18 +63,18 @@ Within(amount=0.5, unit='absolute'))
     lakejoin.errors.InputError: '2 parsecs' is not a distance: write 500m, 2km or 3mi for \
 coordinates, 1% or 0.5 for numbers, 0.2 for vectors
     """
-    if isinstance(given, DistanceLimit):
-        return given
-    match = _TEXT.fullmatch(str(given)) if not isinstance(given, bool) else None
+    if isinstance(limit, DistanceLimit):
+        return limit
+    match = _TEXT.fullmatch(str(limit)) if not isinstance(limit, bool) else None
     if match is None:
-        raise InputError(f"{given!r} is not a distance: {_FORMS}")
+        raise InputError(f"{limit!r} is not a distance: {_FORMS}")
     amount, unit = float(match[1]), match[2].lower()
     if not unit:
         return DistanceLimit(amount)
     if unit == "%":
         return DistanceLimit(amount / 100, SHARE)
     if unit not in _LENGTHS:
-        raise InputError(f"{given!r} is not a distance: {_FORMS}")
+        raise InputError(f"{limit!r} is not a distance: {_FORMS}")
     return DistanceLimit(amount * _LENGTHS[unit], METRES)
 
 

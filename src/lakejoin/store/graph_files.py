@@ -40,7 +40,7 @@ class ColumnPairs:
         """The pairs at some positions, or of a mask, in this order."""
         return ColumnPairs(*(getattr(self, name)[chosen] for name in PAIR_FIELDS))
 
-    def turned(self) -> ColumnPairs:
+    def reverse(self) -> ColumnPairs:
         """The same pairs seen from the other columns."""
         first = self.segment, self.column, self.size
         return ColumnPairs(
@@ -115,7 +115,7 @@ class PairFile:
         """The columns with more partners than are kept."""
         return self._file.array("cut").all().astype(np.int64)
 
-    def of(self, columns: Array) -> ColumnPairs:
+    def pairs_of(self, columns: Array) -> ColumnPairs:
         """The pairs of some columns, in their order."""
         columns = np.asarray(columns, dtype=np.int64)
         begin, end = self._start[columns], self._start[columns + 1]
@@ -179,17 +179,17 @@ class PairSlices:
         first = file.array("first").all()
         begin, end = first[at : at + 2].tolist() if present else (0, 0)
         self._begin = int(begin)
-        self._columns = file.array("column").part(self._begin, int(end))
+        self._columns = file.array("column").slice(self._begin, int(end))
 
     def columns(self) -> Array:
         """The column of every pair, ascending."""
         return self._columns
 
-    def of(self, begin: int, end: int) -> ColumnPairs:
+    def pairs_in(self, begin: int, end: int) -> ColumnPairs:
         """The pairs of the columns [begin, end)."""
         at, to = np.searchsorted(self._columns, [begin, end]).tolist()
         column = self._columns[at:to].astype(np.int64)
-        flat = self._file.array("pairs").part(4 * (self._begin + at), 4 * (self._begin + to))
+        flat = self._file.array("pairs").slice(4 * (self._begin + at), 4 * (self._begin + to))
         rows = flat.reshape(-1, 4).astype(np.int64)
         first = np.full(len(column), self._segment), column, self._sizes[column]
         return ColumnPairs(*first, *(rows[:, n] for n in range(4)))
@@ -255,30 +255,30 @@ class StoredGraph:
         version = meta.get("version", 1)
         if version > VERSION:
             raise NewerIndex(
-                f"the join graph at {self.file.place} was written by a newer lakejoin (version "
+                f"the join graph at {self.file.location} was written by a newer lakejoin (version "
                 f"{version}, this one reads {VERSION}); upgrade lakejoin to read it"
             )
         if version < VERSION:
             raise IndexProblem(
-                f"the join graph at {self.file.place} was written by an older lakejoin; rebuild it "
+                f"the join graph at {self.file.location} was written by an older lakejoin; rebuild it "
                 "with: lakejoin graph"
             )
         self.options = GraphOptions(**meta["options"])
         self.segments = tuple(GraphSegment(s["id"], tuple(s["dead"])) for s in meta["segments"])
-        self.parts = tuple(PairFileRecord(**record) for record in meta["parts"])
+        self.pair_files = tuple(PairFileRecord(**record) for record in meta["parts"])
         self._folder = graph_folder(index, named.name)
-        self._records = {(record.segment, record.turned): record for record in self.parts}
+        self._records = {(record.segment, record.turned): record for record in self.pair_files}
         self._opened: dict[tuple[int, bool], PairFile] = {}
 
     @property
     def count(self) -> int:
         """The number of column pairs."""
-        return sum(record.pairs for record in self.parts if not record.turned)
+        return sum(record.pairs for record in self.pair_files if not record.turned)
 
     @property
     def cut(self) -> int:
         """The number of columns with more partners than are kept."""
-        return sum(record.cut for record in self.parts)
+        return sum(record.cut for record in self.pair_files)
 
     def pairs(self, segment: int, turned: bool = False) -> PairFile | None:
         """The pairs of a segment's columns with larger ones, or with smaller ones (`turned`)."""
@@ -293,10 +293,10 @@ class StoredGraph:
     def check(self) -> None:
         """Verify every file."""
         self.file.check_all()
-        for record in self.parts:
+        for record in self.pair_files:
             _open_file(self._folder / record.name, record).check_all()
 
-    def is_of(self, manifest: Manifest) -> bool:
+    def matches(self, manifest: Manifest) -> bool:
         """Whether it was built from exactly these segments."""
         return self.segments == tuple(GraphSegment(s.id, s.dead) for s in manifest.segments)
 
@@ -316,12 +316,12 @@ def write_graph(
     name: str,
     records: Sequence[SegmentRecord],
     options: GraphOptions,
-    parts: Iterable[PairFileRecord],
+    pair_files: Iterable[PairFileRecord],
 ) -> NamedFile:
     """Write the file that lists the files of a graph."""
     with ArrayFileWriter(index / name) as out:
         out.meta["version"] = VERSION
         out.meta["options"] = asdict(options)
         out.meta["segments"] = [{"id": s.id, "dead": list(s.dead)} for s in records]
-        out.meta["parts"] = [asdict(part) for part in parts]
+        out.meta["parts"] = [asdict(part) for part in pair_files]
     return NamedFile(name, out.record.bytes, out.record.checksum)

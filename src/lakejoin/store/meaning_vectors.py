@@ -164,7 +164,7 @@ class MeaningComponent:
     encoder: Callable[[], TextEncoder]
     identity: str
     keep: bool = False
-    given: str | None = None
+    encoder_name: str | None = None
     name: ClassVar[str] = "meaning"
     version: ClassVar[int] = 1
 
@@ -178,7 +178,7 @@ class MeaningComponent:
         encoder = self._open()
         codes = codes_with_meaning(source)
         out.meta["identity"] = encoder.identity
-        out.meta["given"] = self.given
+        out.meta["given"] = self.encoder_name
         out.meta["dimension"] = encoder.dimension
         out.meta["name"] = encoder.name
         out.meta["version"] = encoder.version
@@ -251,7 +251,7 @@ class MeaningVectors:
     def __init__(self, file: ArrayFile) -> None:
         self.file = file
         self.identity: str = file.meta.get("identity", "")
-        self.given: str | None = file.meta.get("given")
+        self.encoder_name: str | None = file.meta.get("given")
         self.dimension = int(file.meta.get("dimension", 0))
         self.codes = file.array("codes")
         self.vectors = file.array("vectors") if "vectors" in file.names() else None
@@ -267,7 +267,7 @@ class MeaningVectors:
     @cached_property
     def compact(self) -> CompactVectors:
         """The compact form of the vectors."""
-        compact = CompactVectors.opened(self.file)
+        compact = CompactVectors.open(self.file)
         if (compact.count, compact.dimension) != (len(self), self.dimension):
             self._damaged()
         return compact
@@ -289,7 +289,7 @@ class MeaningVectors:
 
     def _damaged(self) -> None:
         raise DamagedIndex(
-            f"the index is damaged: {self.file.place} is inconsistent; rebuild it with: "
+            f"the index is damaged: {self.file.location} is inconsistent; rebuild it with: "
             "lakejoin index --full"
         )
 

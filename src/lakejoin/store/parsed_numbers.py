@@ -129,7 +129,7 @@ def _with_commas(parsed: ParsedValues, kinds: list[int]) -> Array:
 
 
 def parse_points(
-    texts: pa.LargeStringArray, longitude_first: bool = False, surely: bool = True
+    texts: pa.LargeStringArray, longitude_first: bool = False, certain: bool = True
 ) -> Array:
     """The (latitude, longitude) of texts that hold both, in degrees; NaN for other texts.
 
@@ -150,7 +150,7 @@ def parse_points(
     first, second = np.abs(pairs[ambiguous]).T
     with np.errstate(invalid="ignore"):
         beyond = bool((first > 90).any()), bool((second > 90).any())
-    if beyond == (True, False) or (longitude_first and (surely or beyond != (False, True))):
+    if beyond == (True, False) or (longitude_first and (certain or beyond != (False, True))):
         pairs[ambiguous] = pairs[ambiguous][:, ::-1]
     pairs[~are_on_globe(pairs)] = np.nan
     return pairs

@@ -218,7 +218,7 @@ def parse_column_points(texts: pa.LargeStringArray, name: str) -> Array:
     lower = name.lower()
     latitude_first = 0 <= lower.find("lat") < max(lower.find("lon"), lower.find("lng"))
     named = names_longitude_first(name)
-    return parse_points(texts, named or (listed and not latitude_first), surely=named)
+    return parse_points(texts, named or (listed and not latitude_first), certain=named)
 
 
 def _has_decimals(points: Array, decimals: int) -> bool:

@@ -140,7 +140,7 @@ class PointSets:
     """The opened point sets of a segment, with the ids 0, 1, 2, …"""
 
     def __init__(self, file: ArrayFile) -> None:
-        self.place = file.place
+        self.location = file.location
         self.pool: CheckedArray = file.array("points")
         self.repeat_pool: CheckedArray = file.array("repeats")
         self.kinds, self.dimensions, self.sizes, self.forms, self.powers, self.starts = (
@@ -164,7 +164,7 @@ class PointSets:
             valid = bool((self.starts + need <= len(self.pool)).all())
         if not valid:
             raise DamagedIndex(
-                f"the index is damaged: {file.place} is inconsistent; rebuild it with: "
+                f"the index is damaged: {file.location} is inconsistent; rebuild it with: "
                 "lakejoin index --full"
             )
 
@@ -195,7 +195,7 @@ class PointSets:
         size, dimension = self.size(s), self.dimension(s)
         kind = np.dtype(FORMS[self.forms[s]])
         begin = int(self.starts[s])
-        raw = self.pool.part(begin, begin + size * dimension * kind.itemsize).view(kind)
+        raw = self.pool.slice(begin, begin + size * dimension * kind.itemsize).view(kind)
         by_axis = not (self.kind(s) == VECTOR and dimension > 2)
         shaped = raw.reshape(dimension, size).T if by_axis else raw.reshape(size, dimension)
         return widen_numbers(shaped, int(self.powers[s]))
@@ -206,7 +206,7 @@ class PointSets:
             return np.ones(self.size(s), dtype=np.int64)
         kind = np.dtype(REPEAT_FORMS[self.repeat_forms[s] - 1])
         begin = int(self.repeat_starts[s])
-        stored = self.repeat_pool.part(begin, begin + self.size(s) * kind.itemsize)
+        stored = self.repeat_pool.slice(begin, begin + self.size(s) * kind.itemsize)
         return np.asarray(stored.view(kind), dtype=np.int64)
 
 

@@ -210,7 +210,7 @@ class Postings:
         nth = int(np.searchsorted(first, group, side="right")) - 1
         length = int(self._length.all()[nth])
         begin = int(self._length_begin.all()[nth]) + (group - int(first[nth])) * length
-        return np.sort(self._by_size.take(self._lists.part(begin, begin + length)))
+        return np.sort(self._by_size.take(self._lists.slice(begin, begin + length)))
 
     def spans(self, codes: Array) -> tuple[Array, Array]:
         """Where the posting lists of codes begin among all entries, and their lengths."""
@@ -229,8 +229,8 @@ class Postings:
         """A column's set, as groups."""
         from lakejoin.kernels.packing import unpack
 
-        stand = int(self._stand.part(column, column + 1)[0])
-        begin, end = self._set_start.part(stand, stand + 2).tolist()
+        stand = int(self._stand.slice(column, column + 1)[0])
+        begin, end = self._set_start.slice(stand, stand + 2).tolist()
         return unpack(self._sets.touch(np.array([begin]), np.array([end])), begin, end)
 
     def all_sets(self) -> tuple[Array, Array]:
@@ -258,7 +258,7 @@ class Postings:
         """The number of rows of each code of a column's set."""
         from lakejoin.kernels.packing import unpack_counts
 
-        begin, end = self._repeats_start.part(column, column + 2).tolist()
+        begin, end = self._repeats_start.slice(column, column + 2).tolist()
         size = int(self.set_sizes(np.array([column]))[0])
         if begin == end:
             return np.ones(size, dtype=np.int64)

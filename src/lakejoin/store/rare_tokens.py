@@ -166,7 +166,7 @@ class RareTokens:
         self.limit = file.array("limit").all()
         if len(self._tag) != len(self._column):
             raise DamagedIndex(
-                f"the index is damaged: {file.place} is inconsistent; rebuild it with: "
+                f"the index is damaged: {file.location} is inconsistent; rebuild it with: "
                 "lakejoin index --full"
             )
 

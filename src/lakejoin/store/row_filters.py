@@ -73,11 +73,11 @@ class RowFilter(Protocol):
     """Hashes the values of one segment."""
 
     @classmethod
-    def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashFeatures) -> Self:
+    def fit(cls, kind: str, bits: int, source: ValueSource, parts: XashFeatures) -> Self:
         """Fit a filter to the values and tables of a segment."""
 
     @classmethod
-    def opened(cls, bits: int, file: ArrayFile) -> Self:
+    def open(cls, bits: int, file: ArrayFile) -> Self:
         """Open the filter whose arrays are in a file."""
 
     @property
@@ -178,7 +178,7 @@ class XashFilter:
     )
 
     @classmethod
-    def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashFeatures) -> XashFilter:
+    def fit(cls, kind: str, bits: int, source: ValueSource, parts: XashFeatures) -> XashFilter:
         """Derive alpha and the character ranks from the segment's searched values."""
         from lakejoin.kernels.xash import CLASS_CHARACTERS, CLASSES, count_classes
 
@@ -193,7 +193,7 @@ class XashFilter:
         return cls(bits, rank_of, xash_numbers(bits, alpha, parts))
 
     @classmethod
-    def opened(cls, bits: int, file: ArrayFile) -> XashFilter:
+    def open(cls, bits: int, file: ArrayFile) -> XashFilter:
         """Open it from `rank` and `numbers`."""
         return cls(bits, file.array("rank").all(), file.array("numbers").all())
 
@@ -245,7 +245,7 @@ class BloomFilter:
     hashes: Array
 
     @classmethod
-    def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashFeatures) -> BloomFilter:
+    def fit(cls, kind: str, bits: int, source: ValueSource, parts: XashFeatures) -> BloomFilter:
         """Choose the number of functions. `bloom`: best for the average table; `fitted`: best for
         each table's own rows; `lhbf`: two; `hash`: one."""
         del parts
@@ -260,7 +260,7 @@ class BloomFilter:
         return cls(bits, np.array([fixed or best_hash_count(bits, average)], dtype=np.uint8))
 
     @classmethod
-    def opened(cls, bits: int, file: ArrayFile) -> BloomFilter:
+    def open(cls, bits: int, file: ArrayFile) -> BloomFilter:
         """Open it from `hashes`."""
         return cls(bits, file.array("hashes").all())
 
@@ -313,15 +313,13 @@ class SimHashFilter:
     bits: int
 
     @classmethod
-    def fitted(
-        cls, kind: str, bits: int, source: ValueSource, parts: XashFeatures
-    ) -> SimHashFilter:
+    def fit(cls, kind: str, bits: int, source: ValueSource, parts: XashFeatures) -> SimHashFilter:
         """Nothing to fit."""
         del kind, source, parts
         return cls(bits)
 
     @classmethod
-    def opened(cls, bits: int, file: ArrayFile) -> SimHashFilter:
+    def open(cls, bits: int, file: ArrayFile) -> SimHashFilter:
         """Nothing is stored in the file."""
         del file
         return cls(bits)

@@ -113,10 +113,10 @@ class Rows:
         begin, end = int(self.ids_start[column]), int(self.ids_start[column + 1])
         width = int(self.width[column])
         if width == 0:
-            return None, self.ids.part(begin, end)
+            return None, self.ids.slice(begin, end)
         at = int(self.local_start[column])
-        cells = self.local_cells.part(at, at + rows * width).view(f"<u{width}")
-        return cells, self.ids.part(begin, end)
+        cells = self.local_cells.slice(at, at + rows * width).view(f"<u{width}")
+        return cells, self.ids.slice(begin, end)
 
     def cells(self) -> SegmentCells:
         """All columns at once, verified, for compiled code."""
@@ -139,10 +139,10 @@ class Rows:
         first = int(self.ids_start[column])
         width = int(self.width[column])
         if width == 0:
-            return self.ids.part(first + begin, first + stop)
+            return self.ids.slice(first + begin, first + stop)
         at = int(self.local_start[column])
-        cells = self.local_cells.part(at + begin * width, at + stop * width).view(f"<u{width}")
-        return _pick(self.ids.part(first, int(self.ids_start[column + 1])), cells)
+        cells = self.local_cells.slice(at + begin * width, at + stop * width).view(f"<u{width}")
+        return _pick(self.ids.slice(first, int(self.ids_start[column + 1])), cells)
 
     def codes_of(self, value_ids: Array) -> Array:
         """The codes of value ids: spellings become their canonical value; nulls stay null."""

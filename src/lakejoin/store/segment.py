@@ -80,7 +80,7 @@ class Segment:
     `fresh_lists` are the posting lists of a segment under construction, not written yet.
     """
 
-    place: Location
+    location: Location
     record: SegmentRecord
     fresh_lists: tuple[Array, Array, Array] | None = field(default=None, repr=False)
 
@@ -93,7 +93,7 @@ class Segment:
             raise DamagedIndex(
                 f"segment {self.record.id} has {lack}; update it with: lakejoin index{option}"
             )
-        return ArrayFile(self.place / record.file, FileRecord(record.bytes, record.checksum))
+        return ArrayFile(self.location / record.file, FileRecord(record.bytes, record.checksum))
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -126,7 +126,7 @@ class Segment:
         return SuperKeys(self.file(SuperKeyComponent.name, SuperKeyComponent.version))
 
     @cached_property
-    def pieces(self) -> RareTokens:
+    def rare_tokens(self) -> RareTokens:
         """The rare words and numbers of the columns."""
         return RareTokens(self.file(RareTokensComponent.name, RareTokensComponent.version))
 
@@ -179,14 +179,16 @@ class Segment:
         table: TableEntry,
         begin: int = 0,
         end: int | None = None,
-        places: Sequence[int] | None = None,
+        column_indexes: Sequence[int] | None = None,
     ) -> pa.Table:
         """The rows [begin, end) of a table, with all or some columns, decoded."""
         import pyarrow as pa
 
         columns = self.catalog.columns_of(table)
-        columns = columns if places is None else [columns[index] for index in places]
-        arrays = [self.column_texts(c.number, begin, end) for c in columns]
+        columns = (
+            columns if column_indexes is None else [columns[index] for index in column_indexes]
+        )
+        arrays = [self.column_texts(c.column_id, begin, end) for c in columns]
         return pa.Table.from_arrays(arrays, names=[c.name for c in columns])
 
     # -- what components are built from --------------------------------------------------------
@@ -259,7 +261,9 @@ class Segment:
                 ("super keys match the rows", lambda: super_keys_agree(self, self.superkeys))
             )
         if RareTokensComponent.name in record.components:
-            checks.append(("pieces match the values", lambda: rare_tokens_agree(self, self.pieces)))
+            checks.append(
+                ("pieces match the values", lambda: rare_tokens_agree(self, self.rare_tokens))
+            )
         if MeaningComponent.name in record.components:
             checks.append(("vectors match the texts", lambda: meaning_agrees(self, self.meaning)))
         if PointsComponent.name in record.components:
@@ -301,14 +305,14 @@ def add_components(segment: Segment, components: Iterable[Component]) -> Segment
     for component in missing_components(segment.record, components):
         # A unique name: a late attempt must not overwrite what was committed.
         file = f"{component.name}-{component.version}-{secrets.token_hex(4)}.lj"
-        with ArrayFileWriter(segment.place / file) as out:
+        with ArrayFileWriter(segment.location / file) as out:
             component.build(segment, out)
         size, checksum = out.record.bytes, out.record.checksum
         built = ComponentRecord(component.version, file, size, checksum, component.made_with)
         records = {**segment.record.components, component.name: built}
         # The next component may be built from this one.
         segment = Segment(
-            segment.place, replace(segment.record, components=records), segment.fresh_lists
+            segment.location, replace(segment.record, components=records), segment.fresh_lists
         )
     return segment.record
 

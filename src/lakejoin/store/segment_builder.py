@@ -85,9 +85,9 @@ class _Counts:
 class SegmentBuilder:
     """Collects tables and writes them as one segment to the folder `place`."""
 
-    def __init__(self, place: Location, all_columns: bool = False) -> None:
-        place.make_folder()
-        self._location = place
+    def __init__(self, location: Location, all_columns: bool = False) -> None:
+        location.make_folder()
+        self._location = location
         self._searched = frozenset(ColumnType) if all_columns else SEARCHED_TYPES
         self._counts = _Counts()
         self._catalog = CatalogWriter()
@@ -97,7 +97,7 @@ class SegmentBuilder:
         self._token_counts: list[int] = []
         self._spelling_token: list[ArrayLoader] = []
         self._indexed: list[bool] = []
-        self._rows_file = ArrayFileWriter(place / "rows.lj")
+        self._rows_file = ArrayFileWriter(location / "rows.lj")
         self._rows = RowsWriter(self._rows_file, self._spill)
 
     @property
@@ -283,7 +283,7 @@ def live_tables(segment: Segment) -> Iterator[TableData]:
 def _column(segment: Segment, column: ColumnEntry) -> ColumnData:
     rows = segment.rows
     tokens = rows.tokens
-    cells, ids = rows.local(column.number, column.profile.rows)
+    cells, ids = rows.local(column.column_id, column.profile.rows)
     if cells is None:
         distinct, cells = _localised(ids)
     else:

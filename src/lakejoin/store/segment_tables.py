@@ -36,7 +36,7 @@ class SegmentTables:
         return np.asarray(self._segment.catalog.tables["rows"].to_numpy())
 
     @cached_property
-    def dead(self) -> Array:
+    def deleted_columns(self) -> Array:
         """The columns of deleted tables."""
         return self.columns_of(np.array(self._segment.record.dead, dtype=np.int64))
 

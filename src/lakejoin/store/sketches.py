@@ -219,7 +219,7 @@ class Sketches:
         if [len(word), len(bucket), len(signature)] != expected.tolist():
             self._damaged()
         self._handed_over = pack_forest(
-            shape.numbers(),
+            shape.as_tuple(),
             (word.offset, bucket.offset, signature.offset),
             self.permutations,
             self.scheme != "one-permutation",
@@ -234,7 +234,7 @@ class Sketches:
         self,
         segment: int,
         signature: Array,
-        asked: Array,
+        bands: Array,
         query_size: int,
         needed: float,
         limit: float,
@@ -248,7 +248,7 @@ class Sketches:
         """
         pending = np.zeros(self._file.blocks, dtype=np.uint8)
         numbers, classes, kept, read, noted = self._find(
-            self._handed_over, segment, signature, asked, query_size, needed, limit, pending
+            self._handed_over, segment, signature, bands, query_size, needed, limit, pending
         )
         if noted:
             self._file.check_marked(pending)
@@ -258,6 +258,6 @@ class Sketches:
 
     def _damaged(self) -> None:
         raise DamagedIndex(
-            f"the index is damaged: {self._file.place} is inconsistent; rebuild it with: "
+            f"the index is damaged: {self._file.location} is inconsistent; rebuild it with: "
             "lakejoin index --full"
         )

@@ -36,21 +36,21 @@ class Snapshot:
     """An opened version of an index: the current one, or that of a given manifest, which may list
     only some of its segments."""
 
-    def __init__(self, place: Location, manifest: Manifest | None = None) -> None:
-        self.place = place
-        self.manifest: Manifest = read_manifest(place) if manifest is None else manifest
+    def __init__(self, location: Location, manifest: Manifest | None = None) -> None:
+        self.location = location
+        self.manifest: Manifest = read_manifest(location) if manifest is None else manifest
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
         """The segments; their files are read on first use."""
-        return tuple(Segment(segment_folder(self.place, s), s) for s in self.manifest.segments)
+        return tuple(Segment(segment_folder(self.location, s), s) for s in self.manifest.segments)
 
     def tables(self, pattern: str | None = None) -> Iterator[tuple[Segment, TableEntry]]:
         """The live tables by name: all, or those that match a glob or contain a text."""
-        for _, segment, table_id in self.named(pattern):
+        for _, segment, table_id in self.list_tables(pattern):
             yield segment, segment.catalog.table(table_id)
 
-    def named(self, pattern: str | None = None) -> list[tuple[str, Segment, int]]:
+    def list_tables(self, pattern: str | None = None) -> list[tuple[str, Segment, int]]:
         """The name, segment and id of the same tables, in the same order; cheap for a million."""
         matching = []
         for segment in self.segments:
@@ -66,7 +66,7 @@ class Snapshot:
         table = self.find_table(name)
         if table is None:
             hint = self._suggest(name)
-            raise UnknownTable(f"no table {name!r} in the index at {self.place}{hint}")
+            raise UnknownTable(f"no table {name!r} in the index at {self.location}{hint}")
         return table
 
     def find_table(self, name: str) -> tuple[Segment, TableEntry] | None:
@@ -81,7 +81,7 @@ class Snapshot:
 
     def skipped(self) -> list[Skipped]:
         """The files and parts that were skipped, with reasons."""
-        return read_skipped(self.place, self.manifest.files)
+        return read_skipped(self.location, self.manifest.files)
 
     def check(self) -> Iterator[CheckResult]:
         """Verify everything; reports damage and continues with the rest."""
@@ -106,7 +106,7 @@ class Snapshot:
     def graph(self) -> StoredGraph | None:
         """The join graph, if there is one; it may be of an older version."""
         named = self.manifest.graph
-        return None if named is None else StoredGraph(self.place, named)
+        return None if named is None else StoredGraph(self.location, named)
 
     def _suggest(self, name: str) -> str:
         import difflib

@@ -61,7 +61,7 @@ class SuperKeyComponent:
     """The super keys as a component of the index; `parts` is for measuring XASH."""
 
     options: SuperKeyOptions = field(default_factory=SuperKeyOptions)
-    parts: XashFeatures = field(default_factory=XashFeatures)
+    features: XashFeatures = field(default_factory=XashFeatures)
     name: ClassVar[str] = "superkeys"
     version: ClassVar[int] = 1
 
@@ -73,7 +73,7 @@ class SuperKeyComponent:
     def build(self, source: ValueSource, out: ArrayFileWriter) -> None:
         """Write the super keys of all rows, and what is needed to hash other values alike."""
         kind, bits = self.options.kind, self.options.bits
-        row_filter = FILTERS[kind].fitted(kind, bits, source, self.parts)
+        row_filter = FILTERS[kind].fit(kind, bits, source, self.features)
         out.meta.update(kind=kind, bits=bits)
         for name, array in row_filter.arrays().items():
             out.add(name, array)
@@ -119,15 +119,15 @@ class SuperKeys:
         self.words = self.bits // 64
         if self.kind not in FILTER_KINDS:
             raise DamagedIndex(
-                f"{file.place} has super keys of an unknown kind ({self.kind}); upgrade lakejoin, "
+                f"{file.location} has super keys of an unknown kind ({self.kind}); upgrade lakejoin, "
                 "or rebuild them with: lakejoin index --super-keys 128"
             )
-        self.filter = FILTERS[self.kind].opened(self.bits, file)
+        self.filter = FILTERS[self.kind].open(self.bits, file)
         self.keys = file.array("keys")
         self.row_start = file.array("row_start").all()
         if len(self.keys) != int(self.row_start[-1]) * self.words:
             raise DamagedIndex(
-                f"the index is damaged: {file.place} is inconsistent; rebuild it with: "
+                f"the index is damaged: {file.location} is inconsistent; rebuild it with: "
                 "lakejoin index --full"
             )
 
@@ -137,7 +137,7 @@ class SuperKeys:
     def of_table(self, table: int) -> Array:
         """The super keys of a table's rows, one row of words each."""
         begin, end = self.row_start[table : table + 2].tolist()
-        return self.keys.part(begin * self.words, end * self.words).reshape(-1, self.words)
+        return self.keys.slice(begin * self.words, end * self.words).reshape(-1, self.words)
 
     def of_texts(self, texts: pa.LargeStringArray, table: int) -> Array:
         """The hash of each value as OR-ed into that table's rows; zero for a null."""

@@ -142,7 +142,7 @@ def _of_names(mine: str, theirs: str, named: NameContext) -> LikenessSign:
     one, other = plain_name(mine), plain_name(theirs)
     if not one or not other:
         return LikenessSign("names", 0.0, "")
-    alike = compare_names(mine, theirs).alike
+    alike = compare_names(mine, theirs).similarity
     if one == other:
         alike = max(max(alike, _VAGUE) * (0.7 + 0.3 * named.telling), named.header)
         return LikenessSign("names", OF_NAMES * alike, "the names are the same")

@@ -45,12 +45,12 @@ class ComparedTable:
     """A lake table compared with the query table: the aligned columns (indexes in both tables), how
     alike each pair is, and the score of the alignment."""
 
-    number: int
+    segment_index: int
     segment: Segment
     entry: TableEntry
     columns: tuple[ColumnEntry, ...]
     pairs: ColumnPairs
-    alike: tuple[Likeness, ...]
+    likenesses: tuple[Likeness, ...]
     score: float
 
 
@@ -72,7 +72,7 @@ class TableComparer:
     @cached_property
     def looks(self) -> list[ColumnSample]:
         """The columns of the query table."""
-        names, profiles = self._mine.names, self._mine.profiles()
+        names, profiles = self._mine.column_names, self._mine.profiles()
         return [
             ColumnSample(names[query_column], profiles[query_column], self._some(query_column))
             for query_column in range(min(len(names), COLUMNS))
@@ -88,7 +88,7 @@ class TableComparer:
     ) -> ComparedTable:
         """Compare a lake table; with `meant`, by the meaning of texts too."""
         theirs = self._table(number, table)
-        named = theirs.named(self._mine.names)
+        named = theirs.named(self._mine.column_names)
         found = [
             [
                 self._likeness(query_column, column, theirs, named, meant)
@@ -98,7 +98,7 @@ class TableComparer:
         ]
         scores = np.array([[like.score for like in row] for row in found])
         weights = np.array(
-            [column_weight(self._names.telling(entry.name)) for entry in theirs.columns]
+            [column_weight(self._names.specificity(entry.name)) for entry in theirs.columns]
         )
         pairs, score = choose_alignment(scores, lambda some: self._worth(scores, weights, some))
         alike = tuple(found[mine][their] for mine, their in pairs)
@@ -134,8 +134,8 @@ class TableComparer:
         if (query_column, column) not in theirs.shared:
             theirs.shared[query_column, column] = self._shared(query_column, theirs, column)
         shared = theirs.shared[query_column, column]
-        meaning = meant.alike(query_column, mine, look) if meant and not shared.both else 0.0
-        named = replace(named, telling=self._names.telling(look.name))
+        meaning = meant.similarity(query_column, mine, look) if meant and not shared.both else 0.0
+        named = replace(named, telling=self._names.specificity(look.name))
         return score_likeness(mine, look, shared, named, meaning)
 
     def _shared(self, query_column: int, theirs: _Theirs, column: int) -> SharedValues:
@@ -152,7 +152,9 @@ class TableComparer:
             return SharedValues(both, fewer, 1.0)
         if query_column not in self._chances:
             self._chances[query_column] = ChanceEstimator(self._mine.query(query_column))
-        chance = self._chances[query_column].of(theirs.number, theirs.segment, entry.number, size)
+        chance = self._chances[query_column].of(
+            theirs.number, theirs.segment, entry.column_id, size
+        )
         return SharedValues(both, fewer, chance)
 
     def _located(self, query_column: int, number: int) -> Array:
@@ -182,9 +184,9 @@ class _Theirs:
         """The distinct values of each column, ascending."""
         rows, postings = self.segment.rows, self.segment.postings
         return [
-            np.asarray(postings.codes_of(entry.number))
+            np.asarray(postings.codes_of(entry.column_id))
             if entry.indexed
-            else rows.set_with_counts(entry.number, self.entry.rows)[0]
+            else rows.set_with_counts(entry.column_id, self.entry.rows)[0]
             for entry in self.columns
         ]
 

@@ -55,14 +55,18 @@ class UnionCandidates:
     notes: tuple[str, ...]
 
 
-def find_candidates(searcher: Searcher, mine: QueryTable, names: LakeNames) -> UnionCandidates:
+def find_candidates(
+    searcher: Searcher, query_table: QueryTable, names: LakeNames
+) -> UnionCandidates:
     """Find the tables to compare with the query table."""
-    weights = np.array([column_weight(names.telling(name)) for name in mine.names])
+    weights = np.array(
+        [column_weight(names.specificity(name)) for name in query_table.column_names]
+    )
     of_values: dict[TableRef, dict[int, float]] = {}
     of_names: dict[TableRef, dict[int, float]] = {}
     notes: list[str] = []
-    for column in _searchable(searcher, mine):
-        results, remarks = searcher.results(mine, column, _OPTIONS)
+    for column in _searchable(searcher, query_table):
+        results, remarks = searcher.results(query_table, column, _OPTIONS)
         notes += [remark for remark in remarks if "left out" in remark]
         most = max((result.matched for result in results), default=0)
         common = sum(result.matched >= _HALF * most for result in results)
@@ -71,14 +75,16 @@ def find_candidates(searcher: Searcher, mine: QueryTable, names: LakeNames) -> U
         for result in results:
             assert result.found is not None, "a result of a search has a location"
             share = result.matched / max(1, min(result.query_size, result.column_size))
-            table = result.found.number, result.found.table
+            table = result.found.segment_index, result.found.table_index
             _keep_best(of_values, table, column, share)
-    for column in _with_meaning(searcher, mine):
-        for segment, lake_column, share in find_near_columns(searcher, mine, column):
+    for column in _with_meaning(searcher, query_table):
+        for segment, lake_column, share in find_near_columns(searcher, query_table, column):
             table = segment, searcher.table_of(segment, lake_column)
             _keep_best(of_values, table, column, share)
-    excluded = searcher.excluded(mine, 0).columns
-    for segment, index, lake_column, column in _named_alike(searcher.snapshot, mine.names):
+    excluded = searcher.excluded(query_table, 0).columns
+    for segment, index, lake_column, column in _named_alike(
+        searcher.snapshot, query_table.column_names
+    ):
         if lake_column not in excluded[segment]:
             _keep_best(of_names, (segment, index), column, 1.0)
     worth: dict[TableRef, float] = {}
@@ -87,16 +93,16 @@ def find_candidates(searcher: Searcher, mine: QueryTable, names: LakeNames) -> U
             total = sum(float(weights[column]) * share for column, share in shares.items())
             worth[table] = worth.get(table, 0.0) + total
     order = sorted(worth, key=lambda table: (-worth[table], table))[:COMPARED]
-    order += find_similar_profiles(searcher, mine, excluded, {*order})
+    order += find_similar_profiles(searcher, query_table, excluded, {*order})
     return UnionCandidates(tuple(order), weights, tuple(dict.fromkeys(notes)))
 
 
 def find_similar_profiles(
-    searcher: Searcher, mine: QueryTable, excluded: Sequence[Array], known: set[TableRef]
+    searcher: Searcher, query_table: QueryTable, excluded: Sequence[Array], known: set[TableRef]
 ) -> list[TableRef]:
     """The tables, other than the known ones, whose columns have similar profiles."""
     scored: list[tuple[float, TableRef]] = []
-    profiles = [profile for profile in mine.profiles() if profile.distinct][:_PROFILED]
+    profiles = [profile for profile in query_table.profiles() if profile.distinct][:_PROFILED]
     for number, segment in enumerate(searcher.snapshot.segments):
         columns = segment.catalog.columns
         first = segment.catalog.tables["first"].to_numpy()

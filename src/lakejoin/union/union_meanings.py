@@ -53,7 +53,7 @@ class ColumnMeanings:
     _middles: dict[int, _Middle | None] = field(default_factory=dict)
     _theirs: dict[int, Array | None] = field(default_factory=dict)
 
-    def alike(self, query_column: int, mine: ColumnSample, theirs: ColumnSample) -> float:
+    def similarity(self, query_column: int, mine: ColumnSample, theirs: ColumnSample) -> float:
         """How close the texts of a lake column are to those of the query column, 0 to 1."""
         if not (mine.is_text and theirs.is_text):
             return 0.0
@@ -110,18 +110,18 @@ def open_meanings(searcher: Searcher) -> ColumnMeanings | None:
 
 
 def find_near_columns(
-    searcher: Searcher, mine: QueryTable, query_column: int
+    searcher: Searcher, query_table: QueryTable, query_column: int
 ) -> list[tuple[int, int, float]]:
     """(segment, column, share) of the lake columns that match a query column by meaning; the share
     is of some of its values."""
     from lakejoin.engines.meaning.vector_space import Nearness
     from lakejoin.search.meaning_search import MeaningSearch
 
-    tokens = mine.query(query_column).tokens
+    tokens = query_table.query(query_column).tokens
     if len(tokens) < _FEWEST or not look_like_words(tokens):
         return []
     options = SearchOptions("meaning", k=_NEAR, others=True, near=ByMeaning())
-    search = searcher.near(mine, (query_column,), options)
+    search = searcher.prepare_near_search(query_table, (query_column,), options)
     assert isinstance(search, MeaningSearch) and search.reach.tau is not None
     some = tokens.take(
         np.linspace(0, len(tokens) - 1, min(len(tokens), _SEARCHED_TEXTS)).astype(np.int64)

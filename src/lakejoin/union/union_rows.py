@@ -73,10 +73,10 @@ def _mine(mine: QueryTable, types: Sequence[pa.DataType]) -> pa.Table:
 
     columns = []
     for column_index, kind in enumerate(types):
-        known = mine.originals(column_index)
+        known = mine.spellings(column_index)
         cells = pa.array(known.cells, mask=known.cells == NO_CELL)
         columns.append(known.texts.cast(kind).take(cells))
-    return pa.Table.from_arrays(columns, names=make_names_unique(mine.names))
+    return pa.Table.from_arrays(columns, names=make_names_unique(mine.column_names))
 
 
 # -- types -----------------------------------------------------------------------------------------
@@ -94,13 +94,15 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_large_string(kind))
 
 
-def union_types(mine: QueryTable, results: Sequence[UnionResult]) -> list[pa.DataType]:
+def union_types(query_table: QueryTable, results: Sequence[UnionResult]) -> list[pa.DataType]:
     """The type of each column in the union."""
     import pyarrow as pa
 
     return [
-        kind if _keeps(kind) and _all_are(mine, results, column_index, kind) else pa.large_string()
-        for column_index, kind in enumerate(mine.types())
+        kind
+        if _keeps(kind) and _all_are(query_table, results, column_index, kind)
+        else pa.large_string()
+        for column_index, kind in enumerate(query_table.types())
     ]
 
 
@@ -120,7 +122,7 @@ def _all_are(
     import pyarrow as pa
 
     try:
-        mine.originals(column_index).texts.cast(kind)
+        mine.spellings(column_index).texts.cast(kind)
         for result in results:
             number = result.alignment[column_index].number
             if number is not None:
@@ -138,7 +140,7 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     """The union, table by table."""
     yield from _with_source(_mine(mine, types), mine.name)
-    mine.forget()
+    mine.release()
     for result in results:
         for begin in range(0, result.new_rows, _BATCH):
             some = _theirs(result, begin, begin + _BATCH, types)
@@ -158,27 +160,29 @@ def _with_source(rows: pa.Table, name: str) -> Iterable[pa.RecordBatch]:
 def _schema(mine: QueryTable, types: Sequence[pa.DataType]) -> pa.Schema:
     import pyarrow as pa
 
-    names = make_names_unique([*mine.names, SOURCE])
+    names = make_names_unique([*mine.column_names, SOURCE])
     return pa.schema(list(zip(names, [*types, pa.large_string()], strict=True)))
 
 
-def build_union(mine: QueryTable, results: Sequence[UnionResult]) -> pa.Table:
+def build_union(query_table: QueryTable, results: Sequence[UnionResult]) -> pa.Table:
     """The union as one table."""
     import pyarrow as pa
 
-    types = union_types(mine, results)
-    return pa.Table.from_batches(_batches(mine, results, types), _schema(mine, types))
+    types = union_types(query_table, results)
+    return pa.Table.from_batches(_batches(query_table, results, types), _schema(query_table, types))
 
 
-def write_union(mine: QueryTable, results: Sequence[UnionResult], path: str | Path) -> int:
+def write_union(query_table: QueryTable, results: Sequence[UnionResult], path: str | Path) -> int:
     """Write the union to a new file; returns the number of rows."""
     from lakejoin.joins.output import check_output, write_table
 
     check_output(path)
     typed = str(path).lower().endswith(_TYPED)
-    types = union_types(mine, results) if typed else _texts(len(mine.names))
-    write_table(_batches(mine, results, types), _schema(mine, types), path, over=False)
-    return mine.rows() + sum(result.new_rows for result in results)
+    types = union_types(query_table, results) if typed else _texts(len(query_table.column_names))
+    write_table(
+        _batches(query_table, results, types), _schema(query_table, types), path, overwrite=False
+    )
+    return query_table.rows() + sum(result.new_rows for result in results)
 
 
 _UNKNOWN = np.uint32(NULL - 1)  # a value that the segment does not have
@@ -192,25 +196,25 @@ class RowComparison:
 
     new: Array
     total: int
-    met: float
-    apart: float
+    matched_share: float
+    uniqueness: float
 
     @property
-    def known(self) -> float:
+    def known_share(self) -> float:
         """The share of its rows that the query table has."""
         return 1 - len(self.new) / max(1, self.total)
 
 
 def compare_rows(
-    mine: QueryTable, segment: Segment, entry: TableEntry, pairs: Sequence[tuple[int, int]]
+    query_table: QueryTable, segment: Segment, entry: TableEntry, pairs: Sequence[tuple[int, int]]
 ) -> RowComparison:
     """Compare rows by pairs of (column of the query table, column of the segment)."""
-    ours = [_my_codes(mine, segment, column_index) for column_index, _ in pairs]
+    ours = [_my_codes(query_table, segment, column_index) for column_index, _ in pairs]
     theirs = [segment.rows.codes(column, entry.rows) for _, column in pairs]
     held = contained_rows(ours, theirs)
     met = float(contained_rows(theirs, ours).mean()) if held.any() else 0.0
-    own = [mine.cells(column_index)[1] for column_index, _ in pairs]
-    apart = max(_distinct(own) / max(1, mine.rows()), _distinct(theirs) / max(1, entry.rows))
+    own = [query_table.cells(column_index)[1] for column_index, _ in pairs]
+    apart = max(_distinct(own) / max(1, query_table.rows()), _distinct(theirs) / max(1, entry.rows))
     return RowComparison(np.flatnonzero(~held), entry.rows, met, apart)
 
 

@@ -57,7 +57,7 @@ class _Run:
 
     def take(self, table: ComparedTable, is_mine: bool) -> None:
         """Add a table to the results or to the misses."""
-        columns = [(mine, table.columns[theirs].number) for mine, theirs in table.pairs]
+        columns = [(mine, table.columns[theirs].column_id) for mine, theirs in table.pairs]
         rows = compare_rows(self.mine, table.segment, table.entry, columns)
         apart = self._apart(table, rows, is_mine)
         result = self._result(table, rows, apart)
@@ -69,13 +69,13 @@ class _Run:
 
     def _apart(self, table: ComparedTable, rows: RowComparison, is_mine: bool) -> str:
         """Why a table should not be appended; empty if it can be."""
-        mine, theirs = len(self.mine.names), len(table.columns)
+        mine, theirs = len(self.mine.column_names), len(table.columns)
         whole = len(table.pairs) >= _WHOLE * max(mine, theirs)
-        sure = all(like.score >= _SURE for like in table.alike)
+        sure = all(like.score >= _SURE for like in table.likenesses)
         # The same columns about the same things are a later state; other columns are joined.
         joins = "" if whole and sure else self._joins(table)
         if joins or len(rows.new):
-            is_version = is_mine or (whole and rows.known >= _SAME_ROWS)
+            is_version = is_mine or (whole and rows.known_share >= _SAME_ROWS)
             new = f"{len(rows.new):,} of its {rows.total:,} rows are not in yours"
             return f"a version of your table: {new}" if is_version else joins
         return "your table already has all its rows"
@@ -85,18 +85,18 @@ class _Run:
         each table has other columns as well. Empty if they do not."""
         sure = sorted(
             (-_of_values(like) * table.columns[pair[1]].profile.uniqueness, pair)
-            for pair, like in zip(table.pairs, table.alike, strict=True)
+            for pair, like in zip(table.pairs, table.likenesses, strict=True)
             if like.score >= _SURE
         )
         key: list[tuple[int, int]] = []
         for _, (mine, theirs) in sure[:_TRIED]:
-            longer = [*key, (mine, table.columns[theirs].number)]
+            longer = [*key, (mine, table.columns[theirs].column_id)]
             common = compare_rows(self.mine, table.segment, table.entry, longer)
-            share = max(common.known, common.met)
+            share = max(common.known_share, common.matched_share)
             if share < _SAME_ROWS:
                 continue  # other columns, or other things
-            if common.apart >= _IDENTIFY:
-                whose = "its" if common.known >= common.met else "your"
+            if common.uniqueness >= _IDENTIFY:
+                whose = "its" if common.known_share >= common.matched_share else "your"
                 about = f"{format_percent(share)} of {whose} rows are about things in both tables"
                 return f"better joined: {about}, with other columns"
             key = longer
@@ -106,11 +106,11 @@ class _Run:
         paired = {mine: position for position, (mine, _) in enumerate(table.pairs)}
         used = {theirs for _, theirs in table.pairs}
         alignment = []
-        for column_index, name in enumerate(self.mine.names):
+        for column_index, name in enumerate(self.mine.column_names):
             if column_index in paired:
                 column = table.columns[table.pairs[paired[column_index]][1]]
-                like = table.alike[paired[column_index]]
-                alignment.append(AlignedColumn(name, column.name, column.number, like))
+                like = table.likenesses[paired[column_index]]
+                alignment.append(AlignedColumn(name, column.name, column.column_id, like))
             else:
                 alignment.append(AlignedColumn(name))
         extra = tuple(c.name for i, c in enumerate(table.columns) if i not in used)
@@ -130,11 +130,13 @@ class _Run:
         )
 
     def _found(self, table: ComparedTable) -> ResultLocation:
-        return self.searcher.place_of(self.mine, (0,), table.number, (table.entry.first,))
+        return self.searcher.locate_result(
+            self.mine, (0,), table.segment_index, (table.entry.first,)
+        )
 
     def grouped(self) -> list[UnionResult]:
         """The results, with versions of one table merged."""
-        groups = TableVersions().grouped(self.found)
+        groups = TableVersions().group(self.found)
         return [
             replace(
                 self.results[group[0]],
@@ -147,44 +149,46 @@ class _Run:
 
 def search_unions(
     searcher: Searcher,
-    mine: QueryTable,
+    query_table: QueryTable,
     k: int | None = None,
     notes: tuple[str, ...] = (),
     since: float | None = None,
 ) -> UnionAnswer:
     """Find the tables whose rows could be appended to a table, the best first."""
     begin = time.perf_counter() if since is None else since
-    if not mine.rows():
-        raise InputError(f"{mine.name} has no rows, so there is nothing to compare")
+    if not query_table.rows():
+        raise InputError(f"{query_table.name} has no rows, so there is nothing to compare")
     names = get_lake_names(searcher.snapshot)
-    likely = find_candidates(searcher, mine, names)
-    comparison = TableComparer(searcher, mine, names, likely.weights)
+    likely = find_candidates(searcher, query_table, names)
+    comparison = TableComparer(searcher, query_table, names, likely.weights)
     compared = [comparison.compare(*table) for table in likely.tables]
     compared.sort(key=_order)
     meant = open_meanings(searcher)
     if meant is not None:
         compared[:_BY_MEANING] = [
-            comparison.compare(table.number, table.entry.number, meant)
+            comparison.compare(table.segment_index, table.entry.table_id, meant)
             for table in compared[:_BY_MEANING]
         ]
         compared.sort(key=_order)
-    run = _Run(searcher, mine, k or DEFAULT_K)
-    versions = _of_mine(searcher, mine, compared)
+    run = _Run(searcher, query_table, k or DEFAULT_K)
+    versions = _of_mine(searcher, query_table, compared)
     for table in compared:
         if table.score < BELIEVED or len(run.results) >= 2 * run.k:
             break
-        if sum(like.score >= _LIKELY for like in table.alike) < min(_PAIRS, len(mine.names)):
+        if sum(like.score >= _LIKELY for like in table.likenesses) < min(
+            _PAIRS, len(query_table.column_names)
+        ):
             continue
-        run.take(table, (table.number, table.entry.number) in versions)
+        run.take(table, (table.segment_index, table.entry.table_id) in versions)
     return UnionAnswer(
-        mine.name,
-        tuple(mine.names),
+        query_table.name,
+        tuple(query_table.column_names),
         tuple(run.grouped()),
         tuple(replace(miss, rank=rank) for rank, miss in enumerate(run.misses[: run.k], 1)),
         run.k,
         time.perf_counter() - begin,
-        tuple(dict.fromkeys([*notes, *mine.notes(), *likely.notes])),
-        mine,
+        tuple(dict.fromkeys([*notes, *query_table.notes(), *likely.notes])),
+        query_table,
     )
 
 
@@ -204,9 +208,10 @@ def _of_mine(
         return set()
     number, table = mine.home
     first = searcher.snapshot.segments[number].catalog.table(table).first
-    tables = [searcher.place_of(mine, (0,), number, (first,))]
+    tables = [searcher.locate_result(mine, (0,), number, (first,))]
     tables += [
-        searcher.place_of(mine, (0,), table.number, (table.entry.first,)) for table in compared
+        searcher.locate_result(mine, (0,), table.segment_index, (table.entry.first,))
+        for table in compared
     ]
-    group = TableVersions().grouped(tables)[0]
-    return {(tables[index].number, tables[index].table) for index in group[1:]}
+    group = TableVersions().group(tables)[0]
+    return {(tables[index].segment_index, tables[index].table_index) for index in group[1:]}

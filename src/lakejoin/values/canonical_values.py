@@ -146,7 +146,7 @@ def _run(
     while True:
         done = fold_texts(
             offsets, data, done,
-            tables.replacement, tables.care, tables.piece_offsets, tables.pieces,
+            tables.replacement, tables.care, tables.text_offsets, tables.texts,
             check, *words, read_only(order), evidence, out_offsets, out, kinds, marks,
         )  # fmt: skip
         if done == n:

@@ -66,18 +66,18 @@ class ColumnEncoder:
         for chunk in chunks:
             self._cells.append(self._narrow(self._ids(chunk)))
 
-    def append_part(self, part: ColumnChunk) -> None:
+    def append_chunk(self, part: ColumnChunk) -> None:
         """Add rows that were encoded elsewhere."""
         ids = self._table.add(part.dictionary)
         self._cells.append(self._narrow(_look_up(part.cells, ids)))
 
-    def part(self) -> ColumnChunk:
+    def to_chunk(self) -> ColumnChunk:
         """The rows added so far, to be appended to another encoder."""
         return ColumnChunk(self._table.texts(), self._all_cells())
 
     def finish(self) -> ColumnData:
         """Encode the whole column (values, spellings, cells, profile), and empty the encoder."""
-        part = self.part()
+        part = self.to_chunk()
         self._table = TextTable()
         self._cells = []
         return encode_chunk(self.name, part, self.rules)
@@ -256,7 +256,7 @@ def profile_column(
     spelling_counts: Array,
     spelling_token: Array,
     rows: int,
-    found: CanonicalColumn,
+    canonical: CanonicalColumn,
 ) -> ColumnProfile:
     """Profile a column of `rows` rows, `counts[i]` of which have the value `tokens[i]`."""
     import pyarrow.compute as pc
@@ -267,7 +267,7 @@ def profile_column(
     mean = float((lengths * counts).sum() / filled) if filled else 0.0
     uniqueness = distinct / filled if filled else 0.0
     return ColumnProfile(
-        type=found.type,
+        type=canonical.type,
         rows=rows,
         nulls=rows - filled,
         distinct=distinct,
@@ -275,9 +275,9 @@ def profile_column(
         min_length=int(lengths.min()) if distinct else 0,
         max_length=int(lengths.max()) if distinct else 0,
         mean_length=mean,
-        key_likeness=key_likeness(found.type, uniqueness, filled / rows if rows else 0.0, mean),
+        key_likeness=key_likeness(canonical.type, uniqueness, filled / rows if rows else 0.0, mean),
         examples=_examples(tokens, counts, spellings, spelling_counts, spelling_token),
-        date_format=found.date_format,
+        date_format=canonical.date_format,
     )
 
 

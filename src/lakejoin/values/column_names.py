@@ -61,7 +61,7 @@ def numbered_names(count: int) -> tuple[str, ...]:
     return tuple(f"col_{index}" for index in range(count))
 
 
-def find_column(names: Sequence[str], on: str | int, table: str) -> int:
+def find_column(names: Sequence[str], column: str | int, table: str) -> int:
     """The index of the column with this name or index.
 
     >>> find_column(["Code", "city name"], "code", "t"), find_column(["a", "b"], "1", "t")
@@ -75,20 +75,20 @@ def find_column(names: Sequence[str], on: str | int, table: str) -> int:
         ...
     lakejoin.errors.InputError: t.csv has no column 3; its only column is 0
     """
-    if isinstance(on, int):
-        return _checked_index(names, on, table)
-    for fits in (lambda name: name == on, lambda name: _loose(name) == _loose(on)):
+    if isinstance(column, int):
+        return _checked_index(names, column, table)
+    for fits in (lambda name: name == column, lambda name: _loose(name) == _loose(column)):
         indices = [index for index, name in enumerate(names) if fits(name)]
         if len(indices) == 1:
             return indices[0]
         if indices:
             raise InputError(
-                f"{table} has {len(indices)} columns called {on!r}; choose one by its zero-based "
+                f"{table} has {len(indices)} columns called {column!r}; choose one by its zero-based "
                 f"index: {', '.join(map(str, indices))}"
             )
-    if on.strip().isdecimal():
-        return _checked_index(names, int(on), table)
-    raise InputError(f"{table} has no column {on!r}; {_nearest(names, on)}")
+    if column.strip().isdecimal():
+        return _checked_index(names, int(column), table)
+    raise InputError(f"{table} has no column {column!r}; {_nearest(names, column)}")
 
 
 def _checked_index(names: Sequence[str], index: int, table: str) -> int:

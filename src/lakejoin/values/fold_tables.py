@@ -30,8 +30,8 @@ class FoldTables:
 
     replacement: np.ndarray[Any, Any]
     care: np.ndarray[Any, Any]
-    piece_offsets: np.ndarray[Any, Any]
-    pieces: np.ndarray[Any, Any]
+    text_offsets: np.ndarray[Any, Any]
+    texts: np.ndarray[Any, Any]
 
 
 @cache

@@ -229,6 +229,6 @@ class Losses:
         else:
             self._seen[reason] = Loss(reason, known.count + count, known.detail or detail)
 
-    def listed(self) -> list[Loss]:
+    def to_list(self) -> list[Loss]:
         """All losses, in order of first occurrence."""
         return list(self._seen.values())

@@ -192,7 +192,7 @@ def test_a_child_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pool_gets_its_children_back_when_none_can_be_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    start, failures = Child.started, [OSError("no process"), OSError("no file")]
+    start, failures = Child.start, [OSError("no process"), OSError("no file")]
 
     async def started(kind: Any) -> Child:
         if failures:

@@ -30,17 +30,17 @@ from lakejoin.server.workspace import (
     Workspace,
 )
 
-ID = TableId.of("result:" + "a" * 26)
+ID = TableId.parse("result:" + "a" * 26)
 
 
 def kept_table(shelf: DiskCache) -> StoredTable:
     rows = pa.table({"x": ["a", "b"]})
-    with shelf.making() as made:
+    with shelf.temporary_path() as made:
         with pa.ipc.new_file(str(made.with_suffix(ARROW_SUFFIX)), rows.schema) as writer:
             writer.write_table(rows)
         note = {"table": "t", "rows": 2, "columns": [{"column": "x"}]}
         made.with_suffix(DESCRIPTION_SUFFIX).write_text(json.dumps(note))
-        shelf.keep(ID.name, made)
+        shelf.commit(ID.name, made)
     path = shelf.get(ID.name)
     assert path is not None
     return StoredTable(ID, path)
@@ -54,7 +54,7 @@ def test_a_result_that_goes_once_it_was_opened_is_told_as_gone(
 ) -> None:
     shelf = DiskCache(tmp_path / "results", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), 1_000_000)
     table = kept_table(shelf)
-    shelf.drop(ID.name)
+    shelf.remove(ID.name)
     with pytest.raises(Problem) as found:
         read(table)
     assert found.value.kind == "gone"
@@ -67,26 +67,26 @@ def test_a_download_of_what_has_gone_is_told_before_it_begins(tmp_path: Path) ->
     downloads = Downloads()
 
     async def whole(form: ExportFormat) -> bytes:
-        return b"".join([one async for one in await downloads.streamed(export_table(table, form))])
+        return b"".join([one async for one in await downloads.stream(export_table(table, form))])
 
     assert asyncio.run(whole("csv")) == b'"x"\n"a"\n"b"\n'
-    shelf.drop(ID.name)
+    shelf.remove(ID.name)
     del table._rows
     with pytest.raises(Problem) as found:
-        asyncio.run(downloads.streamed(export_table(table, "parquet")))
-    assert (found.value.kind, downloads.under_way) == ("gone", 0)
+        asyncio.run(downloads.stream(export_table(table, "parquet")))
+    assert (found.value.kind, downloads.running) == ("gone", 0)
     downloads.close()
 
 
 def test_what_is_held_stays_though_its_thing_goes(tmp_path: Path) -> None:
     shelf = DiskCache(tmp_path, (DESCRIPTION_SUFFIX,), 1_000)
     shelf.put("a", {DESCRIPTION_SUFFIX: b"{}"})
-    with shelf.held("a") as path:
-        shelf.drop("a")
-        shelf.tidy()
+    with shelf.hold("a") as path:
+        shelf.remove("a")
+        shelf.evict()
         assert path.read_bytes() == b"{}"
     assert not list(tmp_path.iterdir())
-    with pytest.raises(FileNotFoundError), shelf.held("a"):
+    with pytest.raises(FileNotFoundError), shelf.hold("a"):
         pass
 
 
@@ -116,7 +116,7 @@ def test_what_a_child_left_half_made_goes_with_it(tmp_path: Path) -> None:
         assert (await problem_of(pool.run({"do": "sleep", "seconds": 60}, 0.5))).kind == "time"
         assert await works(pool)
 
-    with_pool(work, ended=shelf.sweep_of)
+    with_pool(work, ended=shelf.remove_unfinished)
     assert [one.name for one in tmp_path.iterdir()] == ["making-1-x.arrow"]
 
 
@@ -144,6 +144,6 @@ def test_an_index_that_is_built_anew_is_another_one(tmp_path: Path) -> None:
 def test_a_worker_is_never_behind_the_server(tmp_path: Path) -> None:
     index = str(index_of(tmp_path, "a"))
     server = Workspace(index, tmp_path / "store", Limits())
-    worker = Workspace.of(server.setup())
+    worker = Workspace.from_setup(server.setup())
     index_of(tmp_path, "b")
-    assert worker.tables.open("t.csv").part(0, 1).to_pylist() == [{"key": "b0", "n": "0"}]
+    assert worker.tables.open("t.csv").read_rows(0, 1).to_pylist() == [{"key": "b0", "n": "0"}]

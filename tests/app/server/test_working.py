@@ -121,8 +121,8 @@ def test_values_of_an_answer_that_another_process_found(
     told = served.post("search", search)
     rank = next(one["rank"] for one in told["results"] if one["id"] == DELAYS)
     first = served.post("explain", {"search": search, "rank": rank, "limit": 5})
-    desk = Workspace(lake.snapshot.place.uri, served.store, Limits())
-    key = _search_key(SimpleNamespace(desk=desk), SearchRequest(**search).plain())
+    desk = Workspace(lake.snapshot.location.uri, served.store, Limits())
+    key = _search_key(SimpleNamespace(desk=desk), SearchRequest(**search).to_dict())
     monkeypatch.setattr(search_jobs, "_answers", None)  # it must not search
     job = {"search": search, "rank": rank, "limit": 5, "key": key}
     assert search_jobs.explain_result(desk, job, lambda what, said: None) == first

@@ -258,8 +258,8 @@ def test_what_is_met_by_chance_is_told_and_not_joined() -> None:
     left = pa.table({"code": codes[:79] + codes[100:140]})
     right = pa.table({"ident": codes[:100]})  # half of all
     learned = find_programs(left, right)
-    assert not learned and learned.doubted is not None
-    assert "wrong" in learned.doubted.why and learned.doubted.left_rows == 79
+    assert not learned and learned.rejected is not None
+    assert "wrong" in learned.rejected.why and learned.rejected.left_rows == 79
 
 
 def test_a_value_of_another_column_is_no_constant() -> None:
@@ -298,4 +298,4 @@ def test_of_many_columns_the_telling_ones_are_read() -> None:
     left = pa.table(wide)
     right = pa.table({"key": [f"<{name}>" for name in names]})
     learned = find_programs(left, right)
-    assert [str(one.program) for one in learned.programs] == ['"<" + name + ">"'], learned.doubted
+    assert [str(one.program) for one in learned.programs] == ['"<" + name + ">"'], learned.rejected

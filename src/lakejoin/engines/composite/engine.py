@@ -69,7 +69,7 @@ class Mate:
                 }
         tables = best.ordered()
         settled = [
-            kept[s].settle(t, score)
+            kept[s].best_mappings(t, score)
             for s, t, score in zip(*map(np.ndarray.tolist, tables), strict=True)
         ]
         mappings, runners_up = zip(*settled, strict=True) if settled else ((), ())

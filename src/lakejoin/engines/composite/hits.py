@@ -73,22 +73,22 @@ class BestTables:
     """
 
     def __init__(self, k: int) -> None:
-        self.rank, self.place = np.zeros((2, k), dtype=np.uint64)
-        self.found = 0
+        self.ranks, self.table_ids = np.zeros((2, k), dtype=np.uint64)
+        self.count = 0
 
     def hopeless(self, score: int) -> bool:
         """Whether no table with this score can be among the best."""
-        full = self.found == len(self.rank)
-        return score == 0 or (full and score < int(self.rank[0] >> _HALF))
+        full = self.count == len(self.ranks)
+        return score == 0 or (full and score < int(self.ranks[0] >> _HALF))
 
     def segments(self) -> set[int]:
         """The segments of the best tables."""
-        return set((self.place[: self.found] >> _HALF).tolist())
+        return set((self.table_ids[: self.count] >> _HALF).tolist())
 
     def ordered(self) -> tuple[Array, Array, Array]:
         """(segment, table, score), the best first."""
-        order = np.lexsort((self.place[: self.found], ~self.rank[: self.found]))
-        packed, rank = self.place[order], self.rank[order]
+        order = np.lexsort((self.table_ids[: self.count], ~self.ranks[: self.count]))
+        packed, rank = self.table_ids[order], self.ranks[order]
         return (
             (packed >> _HALF).astype(np.int64),
             (packed & _LOW).astype(np.int64),

@@ -48,28 +48,28 @@ class KeyQuery:
     def __len__(self) -> int:
         return len(self.combinations)
 
-    def written(self, places: Array) -> list[pa.LargeStringArray]:
+    def texts_of(self, positions: Array) -> list[pa.LargeStringArray]:
         """Combinations as spelled in the table, by key column."""
-        chosen = self.combinations[places]
+        chosen = self.combinations[positions]
         return [shown.take(chosen[:, j]) for j, shown in enumerate(self.shown)]
 
 
 def key_query(
-    mine: QueryTable, places: Sequence[int], fixed: Sequence[str | None] = ()
+    query_table: QueryTable, columns: Sequence[int], fixed: Sequence[str | None] = ()
 ) -> KeyQuery:
     """Make a query of some columns of a table."""
-    cells = [mine.cells(place) for place in places]
+    cells = [query_table.cells(place) for place in columns]
     combinations, counts = distinct_rows([numbers for _, numbers in cells])
     return KeyQuery(
-        mine.name,
-        tuple(mine.names[place] for place in places),
+        query_table.name,
+        tuple(query_table.column_names[place] for place in columns),
         tuple(tokens for tokens, _ in cells),
-        tuple(mine.query(place).shown for place in places),
+        tuple(query_table.query(place).spellings for place in columns),
         combinations,
         counts,
-        mine.rows(),
-        tuple(fixed) or (None,) * len(places),
-        tuple(mine.profile(place).type for place in places),
+        query_table.rows(),
+        tuple(fixed) or (None,) * len(columns),
+        tuple(query_table.profile(place).type for place in columns),
     )
 
 
@@ -117,17 +117,17 @@ class KeyCodes:
             self._numbers.append(order.astype(np.int32))
         self._values = len(segment.dictionary)
 
-    def used(self, part: int) -> tuple[Array, Array]:
+    def live_codes(self, key_column: int) -> tuple[Array, Array]:
         """The codes of a key column's values in live combinations, ascending, and in how many of
         them each occurs."""
-        values = len(self._query.tokens[part])
-        weights = np.bincount(self._query.combinations[self.live, part], minlength=values)
-        weights = weights.astype(np.int64)[self._numbers[part]]
+        values = len(self._query.tokens[key_column])
+        weights = np.bincount(self._query.combinations[self.live, key_column], minlength=values)
+        weights = weights.astype(np.int64)[self._numbers[key_column]]
         kept = weights > 0
-        return self._codes[part][kept], weights[kept]
+        return self._codes[key_column][kept], weights[kept]
 
     @cached_property
-    def known(self) -> KeyLookup:
+    def lookup(self) -> KeyLookup:
         """The same for compiled code."""
         from lakejoin.engines.composite.key_cells import KeyLookup
         from lakejoin.kernels.packing import build_bit_set

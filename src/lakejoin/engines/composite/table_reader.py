@@ -69,7 +69,7 @@ class CandidateTables(NamedTuple):
     width: Array
     rows: Array
     serves: Array
-    alike: Array
+    name_rank: Array
 
 
 class KeyRowFilter(NamedTuple):
@@ -111,8 +111,8 @@ def _before(tables: CandidateTables, part: int, a: int, b: int, canonical: bool)
     those that can serve more come first, so that a good mapping is found early; in the canonical
     order, those with the smaller index.
     """
-    if tables.alike[part, a] != tables.alike[part, b]:
-        return tables.alike[part, a] > tables.alike[part, b]
+    if tables.name_rank[part, a] != tables.name_rank[part, b]:
+        return tables.name_rank[part, a] > tables.name_rank[part, b]
     if canonical or tables.serves[part, a] == tables.serves[part, b]:
         return a < b
     return tables.serves[part, a] > tables.serves[part, b]

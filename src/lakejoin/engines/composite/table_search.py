@@ -82,25 +82,25 @@ class KeySegmentSearch:
             keys = SuperKeyFilter(self._key.query, trie, live, kept, self._key.options)
             row_filter = keys.compiled()
         state = np.zeros(table_reader.STATE, dtype=np.int64)
-        state[table_reader.FOUND] = best.found
+        state[table_reader.FOUND] = best.count
         over = False
         while not over:
             over = table_reader.read_tables(
-                self._number, source, self._tables, row_filter, best.rank, best.place, state
+                self._number, source, self._tables, row_filter, best.ranks, best.table_ids, state
             )
             check()
             if not over and kind == "superkeys":
                 table = int(self._tables.order[state[table_reader.AT]])
                 if row_filter.keys[row_filter.group[table]] == 0:
                     keys.make(row_filter, table)
-        best.found = int(state[table_reader.FOUND])
+        best.count = int(state[table_reader.FOUND])
         counters.tables_read += int(state[table_reader.TABLES_READ])
         counters.rows_seen += int(state[table_reader.ROWS_SEEN])
         counters.rows_passed += int(state[table_reader.ROWS_PASSED])
         counters.rows_true += int(state[table_reader.ROWS_TRUE])
         counters.cut_short += int(state[table_reader.CUT_SHORT])
 
-    def settle(self, table: int, score: int) -> tuple[Mapping, Mapping | None]:
+    def best_mappings(self, table: int, score: int) -> tuple[Mapping, Mapping | None]:
         """The best mapping of a table that is among the best, and the runner-up if it is close."""
         from lakejoin.engines.composite import table_reader
 
@@ -130,7 +130,7 @@ class KeySegmentSearch:
         held = open_mapped_rows(self._segment, super_keys)
         pending = held.pending()
         parts = np.array(trie.order, dtype=np.int64)
-        known = self._numbering.known
+        known = self._numbering.lookup
         notes = pending[0], pending[1]
         source = RowSource(held.row, *notes, held.tokens, known, trie.nodes, parts)
         return source, lambda: held.verify(pending)
@@ -146,7 +146,7 @@ class KeySegmentSearch:
         touched: list[Array] = [np.zeros(0, dtype=np.int64)] * len(parts)
         items = 0
         for part in read:
-            codes, each = self._numbering.used(part)
+            codes, each = self._numbering.live_codes(part)
             touched[part], entries = self._index.weigh(codes, each, self._number, out[part])
             items += entries
         for part in set(parts) - set(read):
@@ -180,7 +180,7 @@ class KeySegmentSearch:
         if isinstance(wanted, int):
             return wanted
         if wanted == "items":
-            used = [self._numbering.used(j)[0] for j in parts]
+            used = [self._numbering.live_codes(j)[0] for j in parts]
             return min(parts, key=lambda j: self._index.entries(used[j], self._number))
         if wanted == "cardinality":
             return min(parts, key=lambda j: len(query.tokens[j]))

@@ -84,8 +84,8 @@ class ContainmentEngine:
         steps = sketched.steps(SketchedQuery.of(query), segments, excluded)
         return ContainmentParts(entries, counted, tuple(_rank(hits, segments) for hits in steps))
 
-    def put_together(
-        self, parts: Sequence[ContainmentParts], numbers: Sequence[Array]
+    def merge(
+        self, parts: Sequence[ContainmentParts], segment_indexes: Sequence[Array]
     ) -> RankedHits:
         """Merge what all parts found, using counts where one search over all segments would count;
         `numbers` are the indexes of each part's segments in the whole index."""
@@ -94,7 +94,7 @@ class ContainmentEngine:
         entries = [part.entries for part in parts]
         if None not in entries and sum(filter(None, entries)) <= MOST_ENTRIES:
             counted = [part.counted for part in parts if part.counted is not None]
-            return merge_ranked_hits(counted, numbers, self.k)
+            return merge_ranked_hits(counted, segment_indexes, self.k)
         k, step = self._sought, 0
         if k is not None:
             falling = list(falling_thresholds(self.min))
@@ -103,7 +103,7 @@ class ContainmentEngine:
                 if found >= k:
                     break
                 step += 1
-        return merge_ranked_hits([part.steps[step] for part in parts], numbers, k)
+        return merge_ranked_hits([part.steps[step] for part in parts], segment_indexes, k)
 
     def complete(self, found: Hits, query: Query, segments: Sequence[Segment]) -> Hits:
         """Verify what sketches found and keep what contains enough."""

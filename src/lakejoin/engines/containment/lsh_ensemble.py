@@ -79,7 +79,7 @@ class LshEnsemble:
     k: int | None = None
     recall: float | None = 0.95
     doubt: float | None = 1.5
-    plain: bool = False
+    single_partition: bool = False
 
     def __post_init__(self) -> None:
         check_share(self.min, "min")
@@ -141,7 +141,7 @@ class LshEnsemble:
                 size_step(query.size),
                 sketches.permutations,
                 self.recall,
-                self.plain,
+                self.single_partition,
             )
             found = sketches.find(
                 segment_index,

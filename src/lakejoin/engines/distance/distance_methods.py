@@ -35,7 +35,7 @@ _PRODUCT_ERROR = 4e-16  # relative error of a product, per number summed
 class VectorDistance:
     """The query's vectors; for angles they are scaled to length 1, and zero vectors never match."""
 
-    both = True
+    counts_pairs = True
 
     def __init__(self, points: Array, within: DistanceLimit, metric: str) -> None:
         self.counters = VectorCounters()
@@ -57,11 +57,11 @@ class VectorDistance:
         scaled = points[which] / largest[which, None]
         return which, scaled / np.sqrt((scaled * scaled).sum(axis=1))[:, None]
 
-    def fits(self, sets: PointSets) -> Array:
+    def accepts(self, sets: PointSets) -> Array:
         """The sets of vectors of the same dimension."""
         return np.asarray((sets.kinds == 2) & (sets.dimensions == self._dimension))
 
-    def meet(self, sets: PointSets, request: CountRequest) -> MatchCounts:
+    def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
         """Count set by set."""
         from lakejoin.kernels.topk import push_score, required_score
 
@@ -72,12 +72,14 @@ class VectorDistance:
             step = max(1, _BLOCK // max(len(vectors), 1))
             for begin in range(0, len(self._mine), step):
                 left = len(self._mine) - begin
-                if (pairs[i] + left * len(vectors) if request.all_ else hits[i] + left) < required:
+                if (
+                    pairs[i] + left * len(vectors) if request.count_pairs else hits[i] + left
+                ) < required:
                     break
                 near = self._near(self._mine[begin : begin + step], vectors)
                 hits[i] += near.any(axis=1).sum()
                 pairs[i] += near.sum()
-            score = int(pairs[i] if request.all_ else hits[i])
+            score = int(pairs[i] if request.count_pairs else hits[i])
             if score >= required:
                 push_score(request.best, score)
             self.counters.verified += len(self._mine) * len(vectors)
@@ -147,7 +149,7 @@ _BITS, _COUNTS = GridFineness(8.0, 64), GridFineness(6.0, 8)
 class PointDistance:
     """The query's points, divided into grids; `vectors`: lists of two numbers count as points."""
 
-    both = False
+    counts_pairs = False
 
     def __init__(self, points: Array, within: DistanceLimit, vectors: bool = False) -> None:
         if points.shape[1] != 2:
@@ -162,7 +164,7 @@ class PointDistance:
         self._which = np.flatnonzero(real)
         self._places = points[self._which]
 
-    def fits(self, sets: PointSets) -> Array:
+    def accepts(self, sets: PointSets) -> Array:
         """The sets of points; with `vectors`, also those of two numbers that can be coordinates."""
         fit = sets.kinds == 1
         if self._vectors:
@@ -178,14 +180,14 @@ class PointDistance:
     def _with_counts(self) -> QueryGrids:
         return build_query_grids(self._places, self._limit, _COUNTS)
 
-    def meet(self, sets: PointSets, request: CountRequest) -> MatchCounts:
+    def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
         """Count hits with bitmaps of 64 sets at a time, or pairs with counts by cell."""
         from lakejoin.engines.distance.near_hits import count_near_points
         from lakejoin.engines.distance.near_pairs import count_near_pairs
         from lakejoin.engines.distance.point_pool import open_point_pool
 
         query_size = len(self._places)
-        most = query_size * (sets.sizes[request.sets] if request.all_ else np.int64(1))
+        most = query_size * (sets.sizes[request.sets] if request.count_pairs else np.int64(1))
         which = request.sets[np.broadcast_to(most >= request.least, len(request.sets))]
         hits, pairs = np.zeros((2, len(which)), dtype=np.int64)
         work = np.zeros(2, dtype=np.int64)
@@ -196,7 +198,7 @@ class PointDistance:
                 sets.block_start,
             )
             required = request.least, request.best
-            if request.all_:
+            if request.count_pairs:
                 count_near_pairs(
                     *points, which, self._with_counts, self._limit, *required, hits, pairs, work
                 )
@@ -204,7 +206,7 @@ class PointDistance:
                 count_near_points(
                     *points, which, self._with_bits, self._limit, *required, hits, work
                 )
-        name = "cells" if request.all_ else "bitmaps"
+        name = "cells" if request.count_pairs else "bitmaps"
         self.counters.methods[name] = self.counters.methods.get(name, 0) + len(which)
         self.counters.bounded += int(work[0])
         self.counters.verified += int(work[1])
@@ -253,7 +255,7 @@ def _batches(counts: Array) -> list[tuple[int, int]]:
 class NumberDistance:
     """The query's numbers in order, each with the interval of numbers near it."""
 
-    both = True
+    counts_pairs = True
 
     def __init__(self, points: Array, within: DistanceLimit) -> None:
         if points.shape[1] != 1:
@@ -267,11 +269,11 @@ class NumberDistance:
         # With a share of 100% or more the interval of a larger number may begin earlier.
         self._rising = bool((np.diff(self._low) >= 0).all() and (np.diff(self._high) >= 0).all())
 
-    def fits(self, sets: PointSets) -> Array:
+    def accepts(self, sets: PointSets) -> Array:
         """The sets of numbers."""
         return np.asarray(sets.kinds == 0)
 
-    def meet(self, sets: PointSets, request: CountRequest) -> MatchCounts:
+    def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
         """Count by walking along both sorted lists."""
         from lakejoin.engines.distance.near_numbers import count_near_numbers
         from lakejoin.engines.distance.point_pool import open_point_pool
@@ -282,7 +284,7 @@ class NumberDistance:
         if self._rising:
             begin = np.searchsorted(self._high, box[:, 0], side="left")
             end = np.maximum(begin, np.searchsorted(self._low, box[:, 1], side="right"))
-        most = (end - begin) * (sets.sizes[which] if request.all_ else 1)
+        most = (end - begin) * (sets.sizes[which] if request.count_pairs else 1)
         # The most promising sets first: they raise the score that others must reach.
         promising = np.flatnonzero(most >= request.least)
         promising = promising[np.argsort(-most[promising], kind="stable")]
@@ -291,7 +293,7 @@ class NumberDistance:
         if len(which):
             count_near_numbers(
                 open_point_pool(sets, which), which, begin[promising], end[promising], self._low,
-                self._high, self._rising, request.all_, request.least, request.best, hits, pairs,
+                self._high, self._rising, request.count_pairs, request.least, request.best, hits, pairs,
             )  # fmt: skip
         self.counters.methods["merge"] = self.counters.methods.get("merge", 0) + len(which)
         self.counters.verified += int(sets.sizes[which].sum())
@@ -326,7 +328,7 @@ class CountRequest:
     sets: Array
     least: int
     best: Array  # the heap of the k best scores so far
-    all_: bool
+    count_pairs: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -344,12 +346,12 @@ class DistanceMethod(Protocol):
     """The query points, prepared to be compared with the sets of one segment after another."""
 
     counters: VectorCounters
-    both: bool  # whether a search for hits also counts all pairs of its results
+    counts_pairs: bool  # whether a search for hits also counts all pairs of its results
 
-    def fits(self, sets: PointSets) -> Array:
+    def accepts(self, sets: PointSets) -> Array:
         """Return a flag per set: whether it is of the right kind."""
 
-    def meet(self, sets: PointSets, request: CountRequest) -> MatchCounts:
+    def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
         """Count for the requested sets that can reach the required score."""
 
     def pairs(self, sets: PointSets, s: int) -> tuple[Array, Array, Array]:

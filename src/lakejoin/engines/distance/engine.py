@@ -57,7 +57,7 @@ class PointSetSearch:
         best = np.zeros(1 + (k or 0), dtype=np.int64)
         rows: list[Array] = []
         for segment_index, sets in enumerate(self._segments):
-            allowed = method.fits(sets)
+            allowed = method.accepts(sets)
             if excluded is not None:
                 allowed = allowed & ~np.isin(
                     sets.column_pairs, excluded.columns[segment_index]
@@ -66,8 +66,8 @@ class PointSetSearch:
             method.counters.segments += 1
             method.counters.values += int(sets.sizes[which].sum())
             request = CountRequest(which, max(1, least), best, measure == "all")
-            counts = method.meet(sets, request)
-            score = counts.pairs if request.all_ else counts.hits
+            counts = method.count_matches(sets, request)
+            score = counts.pairs if request.count_pairs else counts.hits
             reached = score >= max(1, least)
             rows.append(
                 np.stack(
@@ -84,9 +84,9 @@ class PointSetSearch:
         table = np.concatenate([np.zeros((6, 0), dtype=np.int64), *rows], axis=1)
         order = np.lexsort((table[1], table[0], table[3], -table[2]))[:k]
         segment, column, _, _, hits, pairs = table[:, order]
-        if measure == "hit" and not method.both:
+        if measure == "hit" and not method.counts_pairs:
             pairs = np.full(len(pairs), -1)
-        if measure == "hit" and not method.both and counted:
+        if measure == "hit" and not method.counts_pairs and counted:
             hits, pairs = self._counted(method, segment, column)
         return VectorHits(segment, column, hits, pairs, method.counters)
 
@@ -100,7 +100,7 @@ class PointSetSearch:
             here = np.flatnonzero(segment == segment_index)
             here = here[np.argsort(column[here], kind="stable")]
             request = CountRequest(column[here], 0, np.zeros(1, dtype=np.int64), True)
-            counts = method.meet(self._segments[segment_index], request)
+            counts = method.count_matches(self._segments[segment_index], request)
             at = np.searchsorted(column[here], counts.sets)
             hits[here[at]], pairs[here[at]] = counts.hits, counts.pairs
         return hits, pairs

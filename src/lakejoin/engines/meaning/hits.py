@@ -42,12 +42,12 @@ class NearPairs:
     """Pairs of a query value, by its position `place` in the query, and a lake value, by its `id`;
     sorted by (place, distance, id)."""
 
-    place: Array
+    position: Array
     id: Array
     distance: Array
 
     def __len__(self) -> int:
-        return len(self.place)
+        return len(self.position)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -206,7 +206,7 @@ class VectorSegmentSearch:
                 found, step = self._stepped(some_found, limits)
                 part = self._listed(found)
                 self.counters.near += len(step)
-                query = finding.place(part.found.query) - begin
+                query = finding.position_of(part.found.query) - begin
                 mark_nearest(
                     query, step, part.begin, part.length, part.entries, self.allowed, nearest, pairs
                 )

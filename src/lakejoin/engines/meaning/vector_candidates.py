@@ -119,7 +119,7 @@ class CandidateSearch:
     whole: WholeVectors | None = None
     bounded: int = 0
 
-    def place(self, query: Array) -> Array:
+    def position_of(self, query: Array) -> Array:
         """The positions of queries among those that can match anything."""
         return np.searchsorted(self.usable, query)
 

@@ -270,7 +270,7 @@ def _lead(work: BufferView, seen: int, least: int, leaders: TopColumns) -> int:
         count = np.int64(counts[column])
         if count >= least and passed[column] == 0:
             rank = (np.uint64(count) << np.uint64(32)) | column
-            leader_count = push_column(leaders.rank, leaders.place, leader_count, rank, column)
+            leader_count = push_column(leaders.rank, leaders.key, leader_count, rank, column)
             if leader_count == leaders.rank.shape[0]:
                 least = least_score(leaders.rank, leader_count) + 1  # ties may be broken either way
     return leader_count

@@ -131,7 +131,7 @@ class OverlapIndex:
             self._costs = measure_costs(self)
         return self._costs
 
-    def goes_by(self, costs: ReadCosts | None) -> bool:
+    def uses_costs(self, costs: ReadCosts | None) -> bool:
         """Whether this index uses these costs; None accepts any."""
         return costs is None or costs == self._costs
 
@@ -165,7 +165,7 @@ class OverlapIndex:
                 max((p.groups for p in self.postings), default=0),
                 self._matrix.blocks,
             )
-        room.make(values, k)
+        room.reserve(values, k)
         room.tally[:] = 0
         return room
 
@@ -218,7 +218,7 @@ def index_of(segments: Sequence[Segment], costs: ReadCosts | None = None) -> Ove
     with _OPENING:
         key = tuple(map(ref, segments))
         indexes = _OPENED.setdefault(segments[0], {})
-        if key not in indexes or not indexes[key].goes_by(costs):
+        if key not in indexes or not indexes[key].uses_costs(costs):
             indexes[key] = OverlapIndex([s.postings for s in segments], costs)
         return indexes[key]
 

@@ -187,13 +187,15 @@ def _position_filter(
 ) -> int:
     """Drop the candidates that cannot enter the k best; return how many remain."""
     counts, positions, alive = counts_in(work), position_in(work), alive_in(work)
-    sizes, ranks, keys = set_size_of(part), top.rank, top.place
+    sizes, ranks, keys = set_size_of(part), top.rank, top.key
     kept = ZERO
     for j in range(unread):
         column = np.int64(alive[j])
         size = np.int64(sizes[column])
         reach = _reach(np.int64(counts[column]), size, np.int64(positions[column]), rest)
-        if would_enter(ranks, keys, found, rank_of(reach, size), column_key(part.number, column)):
+        if would_enter(
+            ranks, keys, found, rank_of(reach, size), column_key(part.segment_index, column)
+        ):
             alive[kept] = column
             kept += 1
     return kept
@@ -349,8 +351,8 @@ def _read(
     """Score one candidate exactly and take it into the k best if it enters."""
     if i == n:  # all lists are read, so its count is its score
         rank = rank_of(np.int64(counts_in(work)[column]), size_of(part, np.int64(column)))
-        key = column_key(part.number, np.int64(column))
-        return push_column(top.rank, top.place, found, rank, key)
+        key = column_key(part.segment_index, np.int64(column))
+        return push_column(top.rank, top.key, found, rank, key)
     columns = np.array([np.uint32(column)])
     _, found = take_columns(part, i, query, work, columns, 1, top, found, np.inf, costs, tally)
     return found

@@ -113,14 +113,14 @@ def take_best(
     """Take the best of `n` columns, whose counts are final, into the k best."""
     least = least_score(top.rank, found)
     counts, passed = counts_in(work), passed_in(work)
-    ranks, keys = top.rank, top.place
+    ranks, keys = top.rank, top.key
     for j in range(n):
         column = np.uint64(columns[j])
         score = np.int64(counts[column])
         if score < least or passed[column]:
             continue
         rank = rank_of(score, size_of(part, np.int64(column)))
-        key = column_key(part.number, np.int64(column))
+        key = column_key(part.segment_index, np.int64(column))
         if would_enter(ranks, keys, found, rank, key):
             found = push_column(ranks, keys, found, rank, key)
             least = least_score(ranks, found)

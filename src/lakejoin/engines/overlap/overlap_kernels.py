@@ -73,9 +73,9 @@ def _hide(s: int, plan: Array, hidden: Array, work: BufferView, mark: int) -> No
 @njit
 def _write(matrix: Array, pending: Array, top: TopColumns, found: int, out: Array) -> None:
     """Write the segments, columns and scores of the results, best first."""
-    sort_best_first(top.rank, top.place, found)
+    sort_best_first(top.rank, top.key, found)
     for j in range(found):
-        key = np.int64(top.place[j])
+        key = np.int64(top.key[j])
         part = open_postings(matrix, key >> 32, pending)
         rank = key & 0xFFFFFFFF
         note_read(part, BY_SIZE, 4 * rank, 4 * rank + 4)

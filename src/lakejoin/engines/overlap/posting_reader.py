@@ -314,7 +314,7 @@ def take_columns(
     counts, passed = counts_in(work), passed_in(work)
     sets, starts = sets_of(part), set_start_of(part)
     groups, rest, table = query.group, query.rest, table_in(work)
-    ranks, keys, sizes = top.rank, top.place, set_size_of(part)
+    ranks, keys, sizes = top.rank, top.key, set_size_of(part)
     guarded = part.guard.checked.shape[0] > 0
     limit = np.uint64(part.columns)
     for j in range(column_count):
@@ -326,7 +326,7 @@ def take_columns(
         count, size = np.int64(counts[column]), np.int64(sizes[column])
         if guarded:
             size_of(part, np.int64(column))  # notes that it was read
-        key = column_key(part.number, np.int64(column))
+        key = column_key(part.segment_index, np.int64(column))
         reach = rank_of(min(count + rest[i], size), size)
         if not would_enter(ranks, keys, found, reach, key):
             continue

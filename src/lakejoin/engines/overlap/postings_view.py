@@ -64,7 +64,7 @@ class SegmentPostings(NamedTuple):
     Passing one array instead of fifteen keeps compiling fast.
     """
 
-    number: int
+    segment_index: int
     columns: int
     row: Array
     guard: BlockGuard

@@ -53,7 +53,7 @@ def probe_sets(
     short, long, positions = short_lists_of(part), lists_of(part), positions_of(part)
     sizes, guarded = set_size_of(part), part.guard.checked.shape[0] > 0
     counts, touched, alive = counts_in(work), touched_in(work), alive_in(work)
-    passed, ranks, keys = passed_in(work), top.rank, top.place
+    passed, ranks, keys = passed_in(work), top.rank, top.key
     seen = ZERO
     fill_table(query, 0, n, table_in(work), True)
     for i in range(n):
@@ -78,7 +78,7 @@ def probe_sets(
             reach = weight + min(rest_after, size - np.int64(positions[entry]))
             rank = rank_of(max(0, min(reach, size)), size)
             if passed[column] or not would_enter(
-                ranks, keys, found, rank, column_key(part.number, column)
+                ranks, keys, found, rank, column_key(part.segment_index, column)
             ):
                 continue
             alive[0] = column

@@ -59,7 +59,7 @@ class TopColumns(NamedTuple):
     """The k best columns of all segments so far, as a heap."""
 
     rank: Array
-    place: Array
+    key: Array
 
 
 @njit
@@ -147,7 +147,7 @@ class SearchBuffers:
         self._hand_over(TALLY, self.tally)
         self._values = self._best = -1
 
-    def make(self, values: int, k: int) -> None:
+    def reserve(self, values: int, k: int) -> None:
         """Make room for a query of `values` values and for exactly k results."""
         if values > self._values:
             self._values = max(values, 1023)

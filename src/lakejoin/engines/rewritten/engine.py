@@ -55,11 +55,11 @@ class LikelyColumn:
     with it.
     """
 
-    place: int
-    number: int
+    column_index: int
+    segment_index: int
     column: int
-    asked: int
-    met: int
+    sampled: int
+    matched: int
     nats: float
     values: int
 
@@ -93,9 +93,18 @@ def find_rewritable_columns(
             likely += lists.likely(column_index, query, sample)
     left_out = set(known)
     likely = [
-        column for column in likely if (column.place, column.number, column.column) not in left_out
+        column
+        for column in likely
+        if (column.column_index, column.segment_index, column.column) not in left_out
     ]
-    likely.sort(key=lambda column: (-column.per_value, column.place, column.number, column.column))
+    likely.sort(
+        key=lambda column: (
+            -column.per_value,
+            column.column_index,
+            column.segment_index,
+            column.column,
+        )
+    )
     return likely[:most]
 
 
@@ -167,7 +176,7 @@ class _PieceLists:
         self._left_out: dict[int, Array] = {}
         self._columns = 0
         for number, segment in self._segments.items():
-            left_out = segment.pieces.limit == 0
+            left_out = segment.rare_tokens.limit == 0
             left_out[excluded.columns[number]] = True
             self._left_out[number] = left_out
             self._columns += len(left_out) - int(left_out.sum())
@@ -176,7 +185,9 @@ class _PieceLists:
         """The columns that share pieces with a sample of a query column."""
         from lakejoin.kernels.rare_token_samples import add_matches, count_holding_columns
 
-        spans = {i: segment.pieces.find(sample.pieces) for i, segment in self._segments.items()}
+        spans = {
+            i: segment.rare_tokens.find(sample.pieces) for i, segment in self._segments.items()
+        }
         holders = np.zeros(len(sample.pieces), dtype=np.int64)
         for segment_index, (span, columns) in spans.items():
             count_holding_columns(span, columns, self._left_out[segment_index], holders)
@@ -189,7 +200,7 @@ class _PieceLists:
             add_matches(sample.values, sample.held, weights, span, columns, met, nats)
             met[self._left_out[segment_index] | _same_plain_type(segment, query.type)] = 0
             some = np.flatnonzero(met)
-            asked = np.searchsorted(sample.lowest, segment.pieces.limit[some], side="right")
+            asked = np.searchsorted(sample.lowest, segment.rare_tokens.limit[some], side="right")
             worth = extrapolate_scores(nats[some], met[some], asked, len(sample.lowest))
             as_they_are = _share_held(query.tokens.take(sample.compared), segment)[some]
             good = (worth > 0) & (met[some] / asked > _MORE * as_they_are)

@@ -71,7 +71,7 @@ def header_evidence(head: Row, body: Sequence[Row], width: int, prior: float = 0
 
 
 def _vote(cell: str, kind: int, column: int, rows: Sequence[Row], hints: ColumnHints) -> float:
-    main = hints.main(column)
+    main = hints.main_class(column)
     if main == EMPTY:
         return 0.1 if kind not in MEASURES else 0.0
     if kind == EMPTY:
@@ -220,7 +220,7 @@ class ColumnHints:
         counts = (Counter(map(cell_class, column)) for column in columns)
         return ColumnHints(tuple(tuple(c.get(k, 0) for k in range(CLASSES)) for c in counts))
 
-    def main(self, column: int) -> int:
+    def main_class(self, column: int) -> int:
         """The most frequent class of a column's filled cells; EMPTY if it has none."""
         filled = self.counts[column][1:]
         most = max(filled)

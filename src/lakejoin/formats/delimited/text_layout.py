@@ -247,7 +247,7 @@ def _header_lines(rows: Sequence[Row], width: int) -> int:
         if not all(_LETTER.search(row[k]) and cell_class(row[k]) in _WORDS for k in filled):
             break
         hints = ColumnHints.of(body, width)
-        below = [k for k in filled if hints.main(k) in MEASURES]
+        below = [k for k in filled if hints.main_class(k) in MEASURES]
         divides = not gaps.isdisjoint(filled) and 2 * len(below) >= len(filled)
         complete = len(filled) == width and len(below) >= 3
         if not (divides or complete or (lines > 1 and below)) or not _steady(hints, below):

@@ -81,7 +81,7 @@ def find_equal_columns(
     left: pa.Table,
     right: pa.Table,
     rules: ValueRules | None = None,
-    tables: tuple[str, str] = ("", ""),
+    table_names: tuple[str, str] = ("", ""),
 ) -> EqualColumns | None:
     """The best pairs of columns to join by; None if the tables share no value.
 
@@ -98,7 +98,7 @@ def find_equal_columns(
     'all 8 values of town are in city'
     """
     values = count_shared_values(left, right, rules or ValueRules())
-    candidates = _candidates(values, tables)
+    candidates = _candidates(values, table_names)
     if not candidates:
         return None
     alone = sorted((_Set((pair,)) for pair in candidates), key=_rank, reverse=True)
@@ -135,13 +135,13 @@ class _Pair:
     @property
     def strength(self) -> float:
         if self.is_identifier:
-            return _MOST_EVIDENCE + _OF_IDENTIFIERS * self.names.alike + self.names.are_ids
-        return self.evidence + _OF_NAMES * self.names.alike
+            return _MOST_EVIDENCE + _OF_IDENTIFIERS * self.names.similarity + self.names.both_say_id
+        return self.evidence + _OF_NAMES * self.names.similarity
 
     @property
     def is_identifier(self) -> bool:
         """Whether the names denote one identifier and the values do not contradict it."""
-        return self.names.say_identifier and self.share >= _SHARE_IF_ONLY_NAMES
+        return self.names.same_identifier and self.share >= _SHARE_IF_ONLY_NAMES
 
     def doubt(self) -> str:
         """Why the shared values prove nothing; "" if they do."""
@@ -156,13 +156,13 @@ class _Pair:
             )
         if self.evidence < _SOME and self.chance >= _SHARE * self.share:
             return f"{percent(self.chance)} of slightly changed values would match too"
-        if self.evidence < _SOME or self.evidence + _OF_NAMES * self.names.alike < _ENOUGH:
+        if self.evidence < _SOME or self.evidence + _OF_NAMES * self.names.similarity < _ENOUGH:
             return "so few values match that it may be a coincidence"
         return ""
 
     @property
     def _least_share(self) -> float:
-        if self.names.alike >= CONTAINED:
+        if self.names.similarity >= CONTAINED:
             return _SHARE_IF_ALIKE
         shorter = min(self.left.profile.mean_length, self.right.profile.mean_length)
         if shorter >= _LONG:
@@ -172,13 +172,13 @@ class _Pair:
 
     def _doubt_of_time(self) -> str:
         keys = min(self.left.profile.uniqueness, self.right.profile.uniqueness) >= _KEY
-        if not keys or self.names.alike < VAGUE or self.share < _SHARE:
+        if not keys or self.names.similarity < VAGUE or self.share < _SHARE:
             return "years and dates match in any two tables"
         return ""
 
     def reason(self) -> str:
         """Why the pair is believed."""
-        if not self.in_time and self.evidence + _OF_NAMES * self.names.alike >= _ENOUGH:
+        if not self.in_time and self.evidence + _OF_NAMES * self.names.similarity >= _ENOUGH:
             share = "all" if self.share == 1 else f"{percent(self.share)} of the"
             reason = f"{share} {self.values:,} values of {self._smaller} are in {self._larger}"
             chance = f", against {percent(self.chance)} by chance"
@@ -204,7 +204,7 @@ def _candidates(values: SharedValues, tables: tuple[str, str]) -> list[_Pair]:
         left, right = values.left[i], values.right[j]
         share = int(values.shared[i, j]) / min(len(left), len(right))
         names = compare_names(left.name, right.name, *tables)
-        worth = share * np.log1p(values.shared[i, j]) + 2.0 * names.alike
+        worth = share * np.log1p(values.shared[i, j]) + 2.0 * names.similarity
         quick.append((float(worth), i, j, min(share, 1.0), names))
     quick.sort(key=lambda pair: pair[0], reverse=True)
     return [
@@ -309,14 +309,14 @@ def _fits(pair: _Pair, base: _Set) -> bool:
     left_names, right_names = {p.left.name for p in base.pairs}, {p.right.name for p in base.pairs}
     if pair.left.name in left_names or pair.right.name in right_names:
         return False
-    return pair.names.alike >= CONTAINED or pair.in_time or pair.evidence >= _ENOUGH
+    return pair.names.similarity >= CONTAINED or pair.in_time or pair.evidence >= _ENOUGH
 
 
 def _improves(grown: _Set, base: _Set) -> bool:
     kept = max(
         grown.left_joined / max(base.left_joined, 1), grown.right_joined / max(base.right_joined, 1)
     )
-    least = _KEEPS_IF_ALIKE if grown.pairs[-1].names.alike == SAME else _KEEPS
+    least = _KEEPS_IF_ALIKE if grown.pairs[-1].names.similarity == SAME else _KEEPS
     return kept >= least and grown.multiplies <= _LESS * base.multiplies
 
 

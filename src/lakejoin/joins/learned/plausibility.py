@@ -50,7 +50,7 @@ class ProgramEvidence:
     length: float  # of the matching texts, on average
     shared_dates: bool  # whether they are dates that rows share
     cut: bool  # whether only a part of the key is matched
-    scraps: bool  # whether short texts are matched by fragments of longer ones
+    fragments: bool  # whether short texts are matched by fragments of longer ones
     writes_data: bool = False  # whether a constant is the value of an unused column
     writes_dates: bool = False  # whether constants supply parts of dates
 
@@ -59,7 +59,7 @@ class ProgramEvidence:
         return evidence(self.values, self.share, self.chance)
 
     @property
-    def why_made_up(self) -> str:
+    def why_spurious(self) -> str:
         """Why the matches prove nothing, however many there are; "" if they do."""
         if self.shared_dates:
             return "dates match in any two tables"
@@ -67,21 +67,21 @@ class ProgramEvidence:
             return "the rule supplies parts of the dates itself, and dates match in any two tables"
         if self.writes_data:
             return "the rule writes one value of another column into every row"
-        if self.scraps and self.chance > _OFTEN:
+        if self.fragments and self.chance > _OFTEN:
             return f"{self.chance:.0%} of other fragments this short would match too"
         return ""
 
     @property
-    def tells(self) -> bool:
+    def is_telling(self) -> bool:
         """Whether the matches are evidence even if they are a small share of the values."""
-        return not self.why_made_up and (
+        return not self.why_spurious and (
             self.share >= self._least or (self.length >= _SHORT and not self.cut)
         )
 
     @property
     def why_not(self) -> str:
         """Why the programs are not believed; "" if they are."""
-        if made_up := self.why_made_up:
+        if made_up := self.why_spurious:
             return made_up
         if self.share < self._least:
             return f"only {self.share:.0%} of the values match"
@@ -104,7 +104,7 @@ def weigh_programs(
     tables: LearningTables, target: Program, programs: list[ScoredProgram]
 ) -> ProgramEvidence:
     """Weigh the evidence for these programs on the whole tables."""
-    hashes, matches = tables.rewritten(programs)
+    hashes, matches = tables.first_matches(programs)
     outputs, keys = KeyTable(hashes), tables.keys
     shared = int(np.count_nonzero(np.bincount(matches[matches >= 0], minlength=len(keys))))
     fewer = min(len(outputs), len(keys))
@@ -155,7 +155,7 @@ def _some(source: pa.Table, rows: Array) -> pa.Table:
 def _is_in(keys: KeyTable) -> Any:
     import pyarrow as pa
 
-    return lambda texts: pa.array(keys.places(hashes_of(texts)) >= 0)
+    return lambda texts: pa.array(keys.codes_of(hashes_of(texts)) >= 0)
 
 
 def _lower(texts: pa.LargeStringArray) -> pa.LargeStringArray:
@@ -203,7 +203,7 @@ def _met_exactly(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    hashes, key_codes = tables.made(program), tables.met(program)
+    hashes, key_codes = tables.result_hashes(program), tables.matched_keys(program)
     if ((key_codes < 0) & (hashes != 0)).any():
         return None
     rows = np.flatnonzero(key_codes >= 0)

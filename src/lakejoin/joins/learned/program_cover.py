@@ -86,28 +86,34 @@ class LearningTables:
         """The keys of the whole target."""
         return self.known_keys or KeyTable(hashes_of(self.target))
 
-    def made(self, program: Program) -> Array:
+    def result_hashes(self, program: Program) -> Array:
         """The program's results for the whole source, as hashes."""
         if program not in self._made:
             self._made[program] = hashes_of(apply_program(program, self.source))
         return self._made[program]
 
-    def met(self, program: Program) -> Array:
+    def matched_keys(self, program: Program) -> Array:
         """The key code that each row of the whole source matches, -1 for none."""
         if program not in self._met:
-            self._met[program] = self.keys.places(self.made(program))
+            self._met[program] = self.keys.codes_of(self.result_hashes(program))
         return self._met[program]
 
-    def rewritten(self, programs: Sequence[ScoredProgram]) -> tuple[Array, Array]:
+    def first_matches(self, programs: Sequence[ScoredProgram]) -> tuple[Array, Array]:
         """The result of the first matching program for every source row, and its key code.
 
         Results are hashes; if no program matches, the first program's result, and -1.
         """
-        hashes, codes = self.made(programs[0].program), self.met(programs[0].program)
+        hashes, codes = (
+            self.result_hashes(programs[0].program),
+            self.matched_keys(programs[0].program),
+        )
         if len(programs) > 1:
             hashes, codes = hashes.copy(), codes.copy()
         for believed in programs[1:]:
-            other_hashes, other_codes = self.made(believed.program), self.met(believed.program)
+            other_hashes, other_codes = (
+                self.result_hashes(believed.program),
+                self.matched_keys(believed.program),
+            )
             fresh = (codes < 0) & (other_codes >= 0)
             hashes[fresh], codes[fresh] = other_hashes[fresh], other_codes[fresh]
         return hashes, codes
@@ -154,10 +160,10 @@ def _left_over(
     program: Program, tables: LearningTables, source: Sample, target: TextColumn
 ) -> tuple[Sample, TextColumn]:
     """The sampled rows that the program does not match in the whole tables."""
-    source_codes = tables.keys.places(hashes_of(source.applier.apply(program)))
+    source_codes = tables.keys.codes_of(hashes_of(source.applier.apply(program)))
     if (source_codes >= 0).all():
         return source.without(source_codes >= 0), target
-    target_codes = KeyTable(tables.made(program)).places(hashes_of(target.array))
+    target_codes = KeyTable(tables.result_hashes(program)).codes_of(hashes_of(target.array))
     return source.without(source_codes >= 0), target.without(target_codes >= 0)
 
 
@@ -209,12 +215,12 @@ class _Explained:
 
     def __init__(self, scorer: Scorer, target: TextColumn) -> None:
         self._scorer = scorer
-        self._keys = scorer.keys.places(hashes_of(target.array))
+        self._keys = scorer.keys.codes_of(hashes_of(target.array))
         self._met: dict[Program, Array] = {}
 
     def add(self, program: Program) -> None:
         if program not in self._met:
-            self._met[program] = self._scorer.met(program)
+            self._met[program] = self._scorer.matched_keys(program)
 
     def all_of(self, pairs: Sequence[RowPair]) -> bool:
         """Whether one such program explains all these pairs, so that they teach nothing new."""
@@ -314,7 +320,7 @@ def _letters(program: Program, scorer: Scorer) -> int:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = scorer.source.filter(pa.array(scorer.met(program) >= 0))
+    rows = scorer.source.filter(pa.array(scorer.matched_keys(program) >= 0))
     constant = sum(len(o.text) for o in program.operators if isinstance(o, Constant))
     total = pc.sum(pc.utf8_length(apply_program(program, rows))).as_py() or 0
     return int(total - constant * rows.num_rows)

@@ -66,11 +66,11 @@ class LearnedJoin:
     programs: tuple[LearnedProgram, ...] = ()
     left_rows: Array = field(default_factory=_no_rows)
     right_rows: Array = field(default_factory=_no_rows)
-    which: Array = field(default_factory=_no_rows)
+    program_of: Array = field(default_factory=_no_rows)
     key_of: Array = field(default_factory=_no_rows)
     key_count: int = 0
-    doubted: RejectedPrograms | None = None
-    weighed: ProgramEvidence | None = None
+    rejected: RejectedPrograms | None = None
+    evidence: ProgramEvidence | None = None
 
     def __bool__(self) -> bool:
         return bool(self.programs)
@@ -134,7 +134,7 @@ def find_programs(
         candidate = _best_candidate(left_side, right_side, options, further, doubted)
         if candidate is not None:
             return _join_rows(candidate, rules or ValueRules())
-    return LearnedJoin(doubted=_best_doubted(doubted, rules or ValueRules()))
+    return LearnedJoin(rejected=_best_doubted(doubted, rules or ValueRules()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +267,7 @@ def _some(rows: Any, size: int, seed: int) -> Any:
 
 def _reach(tables: LearningTables, programs: list[ScoredProgram]) -> tuple[int, int, int]:
     keys = tables.keys
-    _, codes = tables.rewritten(programs)
+    _, codes = tables.first_matches(programs)
     rows_of = np.bincount(codes[codes >= 0], minlength=len(keys))
     alone = keys.counts == 1
     certain, doubtful = (rows_of > 0) & alone, (rows_of > 0) & ~alone
@@ -318,7 +318,7 @@ def _join_rows(candidate: _Candidate, rules: ValueRules) -> LearnedJoin:
         np.concatenate(which)[order],
         key.codes,
         key.count,
-        weighed=candidate.weighed,
+        evidence=candidate.weighed,
     )
 
 

@@ -43,7 +43,7 @@ _LONGEST_CUT = 10
 class ProgramStep:
     """One operator of a learned program, with all variants that the examples allow."""
 
-    ways: tuple[Operator, ...]
+    variants: tuple[Operator, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _SubstringPart:
     The last `drop` characters are dropped.
     """
 
-    piece: Substring
+    substring: Substring
     starts: tuple[int, ...]
     length: int | None
     drop: int = 0
@@ -195,7 +195,7 @@ class _Search:
             else:
                 part = self._part(index, start, bool(back), length, drop)
                 edges.append(part)
-                size = len(part.piece.texts[0]) - start - drop
+                size = len(part.substring.texts[0]) - start - drop
                 position += min(size, length) if length >= 0 else size
         return edges
 
@@ -224,32 +224,36 @@ def _operators_of(edge: _Edge) -> Iterator[Operator]:
         yield edge
         return
     if edge.drop:
-        for path in edge.piece.paths:
+        for path in edge.substring.paths:
             yield Extract(path.column, path.splits, edge.starts[0], None, edge.drop)
         return
-    backs = {start - len(text) for text, start in zip(edge.piece.texts, edge.starts, strict=True)}
+    backs = {
+        start - len(text) for text, start in zip(edge.substring.texts, edge.starts, strict=True)
+    }
     places: list[int] = []
     if len(set(edge.starts)) == 1:
         places.append(edge.starts[0])
     if len(backs) == 1 and edge.starts != (0,) * len(edge.starts):
         places.append(backs.pop())
-    sizes = {len(text) - start for text, start in zip(edge.piece.texts, edge.starts, strict=True)}
+    sizes = {
+        len(text) - start for text, start in zip(edge.substring.texts, edge.starts, strict=True)
+    }
     lengths: list[int | None] = [edge.length]
-    if edge.length is None and len(sizes) == 1 and not edge.piece.formed:
+    if edge.length is None and len(sizes) == 1 and not edge.substring.is_rewritten:
         lengths.append(sizes.pop())
     made = 0
     for length in lengths:
         for place in places:
-            for path in edge.piece.paths:
+            for path in edge.substring.paths:
                 yield Extract(
                     path.column, path.splits, place, length, form=path.form, width=path.width
                 )
                 made += 1
                 if made == _MOST_WAYS:
                     return
-    if edge.whole and not edge.piece.formed:
-        yield from _widened(edge.piece)
-        for path in edge.piece.also:
+    if edge.whole and not edge.substring.is_rewritten:
+        yield from _widened(edge.substring)
+        for path in edge.substring.also:
             yield Extract(path.column, path.splits, form=path.form, width=path.width)
 
 

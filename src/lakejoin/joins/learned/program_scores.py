@@ -90,11 +90,11 @@ def _changed(program: Program, scorer: Scorer) -> float:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = np.flatnonzero(scorer.met(program) >= 0)
+    rows = np.flatnonzero(scorer.matched_keys(program) >= 0)
     some = rows[np.linspace(0, len(rows) - 1, min(_LOOKED_AT, len(rows))).astype(np.int64)]
     texts = pc.utf8_lower(apply_program(program, scorer.source.take(some))).unique().drop_null()
     chance = match_chance_by(
-        texts, lambda wrong: pa.array(scorer.keys.places(hashes_of(wrong)) >= 0)
+        texts, lambda wrong: pa.array(scorer.keys.codes_of(hashes_of(wrong)) >= 0)
     )
     return chance if chance > LEAST_CHANCE else 0.0
 
@@ -121,7 +121,7 @@ class Scorer:
     applier: Applier | None = None  # of the source
     _known: dict[Program, Score] = field(default_factory=dict)
 
-    def made(self, program: Program) -> pa.LargeStringArray:
+    def results(self, program: Program) -> pa.LargeStringArray:
         """The program's results for the source."""
         return (
             apply_program(program, self.source)
@@ -129,14 +129,14 @@ class Scorer:
             else self.applier.apply(program)
         )
 
-    def met(self, program: Program) -> Array:
+    def matched_keys(self, program: Program) -> Array:
         """The key code that every source row matches, -1 for none."""
-        return self.keys.places(hashes_of(self.made(program)))
+        return self.keys.codes_of(hashes_of(self.results(program)))
 
     def score(self, program: Program) -> Score:
         """The number of matched keys, and of matching rows."""
         if program not in self._known:
-            met = self.met(program)
+            met = self.matched_keys(program)
             met = met[met >= 0]
             keys = int(np.count_nonzero(np.bincount(met, minlength=1)))
             self._known[program] = keys, len(met)
@@ -144,10 +144,10 @@ class Scorer:
 
     def fitted(self, steps: tuple[ProgramStep, ...]) -> Program:
         """The program whose variants, chosen step by step, match the most keys."""
-        chosen = [step.ways[0] for step in steps]
+        chosen = [step.variants[0] for step in steps]
         best = self.score(merge_constants(chosen))
         for index, step in enumerate(steps):
-            for variant in step.ways[1:]:
+            for variant in step.variants[1:]:
                 tried = [*chosen[:index], variant, *chosen[index + 1 :]]
                 score = self.score(merge_constants(tried))
                 if score > best:
@@ -225,7 +225,7 @@ class KeyTable:
     def __len__(self) -> int:
         return len(self._distinct)
 
-    def places(self, hashes: Array) -> Array:
+    def codes_of(self, hashes: Array) -> Array:
         """The code of the key that each text matches, -1 for none."""
         from lakejoin.kernels.text_tables import look_up_hashes
 

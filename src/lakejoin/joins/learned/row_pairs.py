@@ -100,14 +100,14 @@ class RowPairer:
         filled = [column for column, texts in enumerate(self.columns) if len(texts)]
         if not len(self.target) or not filled:
             return []
-        count = len(self.columns[0].numbers)
+        count = len(self.columns[0].text_of_row)
         rows = np.unique(np.linspace(0, count - 1, most).astype(np.int64))
         begins, ends, parts, owners = [], [], [], []
         before = 0
         for column in filled:
             suffixes, texts = self._suffixes(column), self.columns[column]
             _, length, begin, end = suffixes.best(several=True)
-            of = texts.numbers[rows]
+            of = texts.text_of_row[rows]
             there = of >= 0  # no text: no substring
             begins.append(np.where(there, begin[of], 0) + before)
             ends.append(np.where(there, end[of], 0) + before)
@@ -139,7 +139,7 @@ class DistinctTexts:
     offsets: Array
     data: Array
     rows: Array  # the first row of each
-    numbers: Array  # the text of every row, -1 for none
+    text_of_row: Array  # the text of every row, -1 for none
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -52,7 +52,7 @@ class RewriteCache:
     _made: dict[tuple[str, Form], str] = field(default_factory=dict)
     _held: dict[tuple[str, str, bool], list[tuple[Form, str]]] = field(default_factory=dict)
 
-    def made(self, text: str, form: Form) -> str:
+    def rewrite(self, text: str, form: Form) -> str:
         """The rewritten text, empty if the form does not apply."""
         needed = _NEEDED.get(form)
         if form is Form.SAME or (needed and needed not in text):
@@ -62,7 +62,7 @@ class RewriteCache:
             known = self._made[text, form] = folded(rewrite_text(text, form) or "")
         return known
 
-    def held(self, text: str, goal: str, alnum: bool) -> list[tuple[Form, str]]:
+    def forms_in(self, text: str, goal: str, alnum: bool) -> list[tuple[Form, str]]:
         """The forms of a text that the goal contains."""
         known = self._held.get((text, goal, alnum))
         if known is None:
@@ -73,7 +73,7 @@ class RewriteCache:
                     if inside:
                         known.append((form, text))
                 elif _may_hold(goal, text, form):
-                    made = self.made(text, form)
+                    made = self.rewrite(text, form)
                     if made and made in goal:
                         known.append((form, made))
         return known
@@ -134,10 +134,10 @@ def _rewritings(
 ) -> Iterator[tuple[Texts, Form, int]]:
     """Every form and width whose result is in the target of each example."""
     alnum = all(map(str.isalnum, texts))
-    for form, first in memory.held(texts[0], goals[0], alnum):
+    for form, first in memory.forms_in(texts[0], goals[0], alnum):
         each = [first]
         for text, goal in zip(texts[1:], goals[1:], strict=True):
-            made = memory.made(text, form)
+            made = memory.rewrite(text, form)
             if not made or made not in goal:
                 break
             each.append(made)
@@ -194,7 +194,7 @@ class Substring:
     also: tuple[SubstringPath, ...] = ()
 
     @property
-    def formed(self) -> bool:
+    def is_rewritten(self) -> bool:
         return bool(self.paths[0].form or self.paths[0].width)
 
 

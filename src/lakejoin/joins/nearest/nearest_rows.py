@@ -99,14 +99,14 @@ def find_nearest_rows(
 
 
 def find_nearest_coordinates(
-    mine: Array, theirs: Array, within: str | float | None = None
+    left: Array, right: Array, within: str | float | None = None
 ) -> RowDistances:
     """Match each left (latitude, longitude) with the nearest right one; NaN never matches.
 
     >>> find_nearest_coordinates(np.array([[48.1, 11.6]]), np.array([[48.2, 11.6], [48.1, 11.7]])).right_rows
     array([1])
     """
-    return _by_point(mine, theirs, _limit(within, POINT))
+    return _by_point(left, right, _limit(within, POINT))
 
 
 # -- columns and limits ----------------------------------------------------------------------------

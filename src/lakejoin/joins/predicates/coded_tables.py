@@ -108,7 +108,7 @@ def encode_sides(sides: Sequence[Side], rules: ValueRules) -> CodedTables:
 def _of_segment(segment: Segment, entry: TableEntry) -> list[_LocalColumn]:
     columns = []
     for column in segment.catalog.columns_of(entry):
-        cells, ids = segment.rows.local(column.number, entry.rows)
+        cells, ids = segment.rows.local(column.column_id, entry.rows)
         columns.append(_LocalColumn(column.name, segment.rows.codes_of(ids), cells))
     return columns
 

@@ -59,8 +59,8 @@ class CodedColumn:
 
     table: int
     table_name: str
-    place: int
-    beside: frozenset[str]  # names of all columns of the table
+    column_index: int
+    table_columns: frozenset[str]  # names of all columns of the table
     coded: EncodedColumn
     dictionary: TextTable = field(repr=False)
 
@@ -101,13 +101,13 @@ class CodedColumn:
 
         coded = []
         for wrong in wrong_values(self.coded.data.tokens, _WRONG):
-            texts = pa.array([text for way in wrong.ways for text in way], pa.large_string())
+            texts = pa.array([text for way in wrong.variants for text in way], pa.large_string())
             codes = self.dictionary.add(texts).astype(np.int64)
             codes[~np.asarray(texts.is_valid())] = -1
-            coded.append(WrongValues(wrong.share, codes.reshape(len(wrong.ways), -1)))
+            coded.append(WrongValues(wrong.share, codes.reshape(len(wrong.variants), -1)))
         return coded
 
-    def holds(self, codes: Array) -> Array:
+    def contains(self, codes: Array) -> Array:
         """Which of these codes it contains."""
         at = np.minimum(np.searchsorted(self.sorted_codes, codes), len(self.sorted_codes) - 1)
         return np.asarray(self.sorted_codes[at] == codes)
@@ -135,17 +135,17 @@ class Reference:
 
     child: CodedColumn
     parent: CodedColumn
-    met: int
+    matches: int
 
     @property
     def containment(self) -> float:
         """The share of the child's distinct values that are in the parent."""
-        return self.met / len(self.child.coded)
+        return self.matches / len(self.child.coded)
 
     @property
     def coverage(self) -> float:
         """The share of the parent's distinct values that are in the child."""
-        return self.met / len(self.parent.coded)
+        return self.matches / len(self.parent.coded)
 
     @cached_property
     def names(self) -> NameSimilarity:
@@ -157,7 +157,9 @@ class Reference:
     def evidence(self) -> float:
         """The evidence that more values match than by chance, in nats."""
         met = [
-            WrongValues(wrong.share, np.where(wrong.ways < 0, -1, self.parent.holds(wrong.ways)))
+            WrongValues(
+                wrong.share, np.where(wrong.variants < 0, -1, self.parent.contains(wrong.variants))
+            )
             for wrong in self.child.wrong
         ]
         return evidence(len(self.child.coded), self.containment, combine_chances(met))
@@ -174,14 +176,14 @@ class Reference:
 
 
 def encode_columns(
-    tables: Sequence[NamedTable], rules: ValueRules | None = None, tell: Progress | None = None
+    tables: Sequence[NamedTable], rules: ValueRules | None = None, report: Progress | None = None
 ) -> tuple[list[CodedColumn], int]:
     """Encode all columns of the tables in one dictionary; returns them and its size."""
     dictionary = TextTable()
     columns = []
     for table_index, table in enumerate(tables):
-        if tell is not None:
-            tell(f"reading values: table {table_index + 1:,} of {len(tables):,}")
+        if report is not None:
+            report(f"reading values: table {table_index + 1:,} of {len(tables):,}")
         rows = table.load()
         names = frozenset(rows.column_names)
         for column_index, name in enumerate(rows.column_names):

@@ -51,18 +51,18 @@ class CompositeReference:
     parents: tuple[CodedColumn, ...]
     rows: int
     values: int
-    met: int
+    matches: int
     keys: int
 
     @property
     def containment(self) -> float:
         """The share of combinations that are keys."""
-        return self.met / max(self.values, 1)
+        return self.matches / max(self.values, 1)
 
     @property
     def coverage(self) -> float:
         """The share of keys that are used."""
-        return self.met / max(self.keys, 1)
+        return self.matches / max(self.keys, 1)
 
 
 def find_composites(
@@ -78,7 +78,7 @@ def find_composites(
             continue
         for directed in (alike, [(parent, child) for child, parent in alike]):
             pairs = [pair for pair in directed if _share_values(*pair)]
-            pairs.sort(key=lambda pair: (pair[0].place, pair[1].place))
+            pairs.sort(key=lambda pair: (pair[0].column_index, pair[1].column_index))
             left -= len(pairs) > 1
             if left < 0:
                 if notes is not None:
@@ -94,15 +94,15 @@ def find_composites(
                 yield composite
 
 
-def without_steps(found: Sequence[CompositeReference]) -> list[CompositeReference]:
+def without_steps(composites: Sequence[CompositeReference]) -> list[CompositeReference]:
     """The composites that do not follow from two others through a table in between."""
     complete = {
         (_child(composite), _parent(composite)): composite.parents
-        for composite in found
+        for composite in composites
         if composite.containment == 1
     }
     direct = []
-    for composite in found:
+    for composite in composites:
         child, parent = _child(composite), _parent(composite)
         between = (to for start, to in complete if start == child and to != parent)
         if not any(complete.get((table, parent)) == composite.parents for table in between):
@@ -147,7 +147,7 @@ def _similar_names(columns: Sequence[CodedColumn]) -> dict[frozenset[int], list[
 
 
 def _share_values(child: CodedColumn, parent: CodedColumn) -> bool:
-    shared = parent.holds(child.coded.codes)
+    shared = parent.contains(child.coded.codes)
     return bool(np.count_nonzero(shared) >= _SHARED * len(child.coded))
 
 

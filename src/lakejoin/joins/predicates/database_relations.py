@@ -125,10 +125,10 @@ def relate_tables(
 
 
 def read_tables(
-    place: str, progress: Progress | None = None, left_out: str | None = None
+    source: str, progress: Progress | None = None, excluded: str | None = None
 ) -> tuple[list[NamedTable], list[str]]:
     """Read the tables of a folder, a glob, or a file with several (SQLite, Excel); returns them and
-    notes on files without a table. Files inside `loss_texts` (an index) are skipped."""
+    notes on files without a table. Files inside `excluded` (an index) are skipped."""
     from lakejoin.formats.file_reader import open_tables, wrap_reader_errors
     from lakejoin.formats.table_stream import Table
     from lakejoin.locations import Location
@@ -138,12 +138,12 @@ def read_tables(
     report = progress or (lambda doing: None)
     tables: list[NamedTable] = []
     skipped: list[Skipped] = []
-    files = list_files([place], skipped, None if left_out is None else Location.of(left_out))
-    for number, source in enumerate(files, start=1):
+    files = list_files([source], skipped, None if excluded is None else Location.of(excluded))
+    for number, file in enumerate(files, start=1):
         report(f"reading file {number:,} of {len(files):,}")
         try:
-            with wrap_reader_errors(source.name):
-                for stream in open_tables(source):
+            with wrap_reader_errors(file.name):
+                for stream in open_tables(file):
                     if isinstance(stream, Skipped):
                         skipped.append(stream)
                     else:
@@ -154,8 +154,8 @@ def read_tables(
                 raise
             skipped.append(Skipped(problem.path, problem.reason, problem.detail))
     if not tables:
-        raise InputError(f"there is no table in {place}" + _listed(skipped))
-    notes = [f"skipped: {file}" for file in skipped[:_SKIPPED]]
+        raise InputError(f"there is no table in {source}" + _listed(skipped))
+    notes = [f"skipped: {skip}" for skip in skipped[:_SKIPPED]]
     if len(skipped) > _SKIPPED:
         notes.append(f"… and {counted(len(skipped) - _SKIPPED, 'more file')} without a table")
     return tables, notes

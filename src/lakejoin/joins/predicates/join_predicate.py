@@ -48,7 +48,7 @@ class PredicateTables:
         """Whether there are two tables, so that columns need no table name."""
         return len(self.sides) == 2
 
-    def named(self, column: ColumnRef) -> str:
+    def column_label(self, column: ColumnRef) -> str:
         """A column as text: its name, prefixed with the table if there are more than two."""
         table, name = column
         return name if self.are_two else f"{self._short[table]}.{name}"
@@ -91,7 +91,7 @@ class JoinPredicate:
     @property
     def words(self) -> str:
         """The equalities as text."""
-        return self.said(self.found.pairs)
+        return self.format_pairs(self.found.pairs)
 
     @property
     def enough(self) -> tuple[tuple[Any, Any], ...]:
@@ -103,11 +103,13 @@ class JoinPredicate:
     def fewer_words(self) -> str:
         """These as text, if they are fewer than all."""
         few = self.found.enough
-        return self.said(few) if len(few) < len(self.found.pairs) else ""
+        return self.format_pairs(few) if len(few) < len(self.found.pairs) else ""
 
-    def said(self, pairs: Sequence[Pair]) -> str:
+    def format_pairs(self, pairs: Sequence[Pair]) -> str:
         """Some equalities as text."""
-        return " and ".join(" = ".join(self.tables.named(ref) for ref in pair) for pair in pairs)
+        return " and ".join(
+            " = ".join(self.tables.column_label(ref) for ref in pair) for pair in pairs
+        )
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

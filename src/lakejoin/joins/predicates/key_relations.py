@@ -136,10 +136,10 @@ def reference_score(reference: Reference) -> float:
 
 def _names_worth(reference: Reference) -> float:
     names = reference.names
-    if names.alike == SAME:
-        return _SAME_IDS if names.identify else _SAME_NAMES
-    if names.alike >= CONTAINED:
-        return _CONTAINED_IDS if names.identify else _CONTAINED_NAMES
+    if names.similarity == SAME:
+        return _SAME_IDS if names.are_identifiers else _SAME_NAMES
+    if names.similarity >= CONTAINED:
+        return _CONTAINED_IDS if names.are_identifiers else _CONTAINED_NAMES
     child, parent = reference.child, reference.parent
     if hints_at(child.name, parent.subject):
         return _HINT
@@ -150,7 +150,7 @@ def _are_versions(reference: Reference) -> bool:
     """Whether a column refers to itself in another version of its table."""
     child, parent = reference.child, reference.parent
     same = child.name == parent.name and child.table != parent.table
-    return same and child.beside == parent.beside
+    return same and child.table_columns == parent.table_columns
 
 
 def _is_itself(reference: Reference) -> bool:
@@ -222,7 +222,7 @@ def _rank(reference: Reference) -> tuple[float, bool, int, int, int]:
     return (
         reference_score(reference),
         parent.is_own_key,
-        -parent.place,
+        -parent.column_index,
         -len(parent.coded),
         -parent.table,
     )
@@ -230,8 +230,14 @@ def _rank(reference: Reference) -> tuple[float, bool, int, int, int]:
 
 def _as_key(reference: Reference) -> tuple[bool, bool, bool, int, float]:
     """How suitable a reference is among copies: identifiers first."""
-    parent, is_id = reference.parent, reference.names.are_ids
-    return is_id, parent.is_own_key, parent.is_of_table, -parent.place, reference_score(reference)
+    parent, is_id = reference.parent, reference.names.both_say_id
+    return (
+        is_id,
+        parent.is_own_key,
+        parent.is_of_table,
+        -parent.column_index,
+        reference_score(reference),
+    )
 
 
 def _relation(reference: Reference) -> Relation:
@@ -243,7 +249,7 @@ def _relation(reference: Reference) -> Relation:
         (parent.name,),
         int(np.count_nonzero(reference.rows >= 0)),
         len(child.coded),
-        len(child.coded) - reference.met,
+        len(child.coded) - reference.matches,
         len(parent.coded),
         round(1 / (1 + exp(-reference_score(reference))), 4),
         _why(reference),
@@ -258,7 +264,7 @@ def _composite_relation(composite: CompositeReference) -> Relation:
         tuple(column.name for column in composite.parents),
         composite.rows,
         composite.values,
-        composite.values - composite.met,
+        composite.values - composite.matches,
         composite.keys,
         round(_COMPOSITE * composite.containment, 4),
         f"{_containment(composite.containment, composite.coverage)}; similar names",
@@ -272,7 +278,7 @@ def _containment(containment: float, coverage: float) -> str:
 
 def _why(reference: Reference) -> str:
     reasons = [_containment(reference.containment, reference.coverage)]
-    if reference.names.alike >= CONTAINED:
+    if reference.names.similarity >= CONTAINED:
         reasons.append("similar names")
     if reference.evidence >= 5:
         reasons.append("unlikely by chance")

@@ -102,7 +102,7 @@ def write_pandas(predicate: JoinPredicate) -> str:
     lines = _head(plan, "import pandas as pd")
     for table in range(len(plan.columns)):
         frame, keys = frame_name(table), []
-        for condition in plan.of(table):
+        for condition in plan.involving(table):
             side, number = condition.side(table), condition.number
             name = f"key_{number}_{table + 1}"
             lines += [
@@ -138,7 +138,7 @@ def write_polars(predicate: JoinPredicate) -> str:
     for table, columns in enumerate(plan.columns):
         frame = frame_name(table)
         lines.append(f"    {frame} = {frame}.with_columns(")
-        for condition in plan.of(table):
+        for condition in plan.involving(table):
             key, cell = _key(plan, condition), polars_side(condition.side(table), condition.part)
             lines.append(f"        ({cell}).alias({key!r}),")
         lines.append("    )")
@@ -156,14 +156,16 @@ def write_pyspark(predicate: JoinPredicate) -> str:
     """A Python function of Spark DataFrames, without Python UDFs."""
     plan = plan_comparisons(predicate)
     lines = _head(plan, "from pyspark.sql import functions as F")
-    has_lists = any(c.side(table).respelt for c in plan.all for table in (c.earlier, c.later))
+    has_lists = any(
+        c.side(table).respelt for c in plan.comparisons for table in (c.earlier, c.later)
+    )
     lines += [PYSPARK_LOOKUP] if has_lists else []
     for table, columns in enumerate(plan.columns):
         frame = frame_name(table)
-        for condition in plan.of(table):
+        for condition in plan.involving(table):
             side, key = condition.side(table), _key(plan, condition, table)
             lines += pyspark_key_lines(frame, key, pyspark_side(side, condition.part), side)
-        keys = [_key(plan, condition, table) for condition in plan.of(table)]
+        keys = [_key(plan, condition, table) for condition in plan.involving(table)]
         selected = ", ".join(f"F.col({pyspark_name(name)!r})" for name in (*columns, *keys))
         names = [*plan.names_of(table), *keys]
         lines.append(f"    {frame} = {frame}.select({selected}).toDF(*{names!r})")
@@ -175,7 +177,7 @@ def write_pyspark(predicate: JoinPredicate) -> str:
         )
         lines.append(f"    joined = joined.join({frame_name(table)}, {equal}, 'inner')")
     dropped = ", ".join(
-        repr(_key(plan, c, table)) for c in plan.all for table in (c.earlier, c.later)
+        repr(_key(plan, c, table)) for c in plan.comparisons for table in (c.earlier, c.later)
     )
     return "\n".join([*lines, f"    return joined.drop({dropped})"]) + "\n"
 
@@ -197,7 +199,7 @@ class Comparison:
 
     def side(self, table: int) -> ComparedSide:
         """The side of the comparison that belongs to a table."""
-        return self.part.ways[0] if table == self.earlier else self.part.key
+        return self.part.sources[0] if table == self.earlier else self.part.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +209,16 @@ class ComparisonPlan:
     order: tuple[int, ...]
     columns: tuple[tuple[str, ...], ...]
     names: tuple[str, ...]  # of the result
-    all: tuple[Comparison, ...]
+    comparisons: tuple[Comparison, ...]
     comments: tuple[str, ...]
 
-    def of(self, table: int) -> list[Comparison]:
+    def involving(self, table: int) -> list[Comparison]:
         """The comparisons that involve a table."""
-        return [c for c in self.all if table in (c.earlier, c.later)]
+        return [c for c in self.comparisons if table in (c.earlier, c.later)]
 
     def joining(self, table: int) -> list[Comparison]:
         """The comparisons that join a table with earlier ones."""
-        return [condition for condition in self.all if condition.later == table]
+        return [condition for condition in self.comparisons if condition.later == table]
 
     def names_of(self, table: int) -> tuple[str, ...]:
         """The names of a table's columns in the result."""

@@ -138,7 +138,7 @@ class MultiTableSearch(PredicateSearch):
         for at, (index, facts) in enumerate(children):
             bounded = replace(facts, most_groups=self._most_groups(members, children[at:]))
             least = bounding_facts(bounded, bounded, bounded.most_groups)
-            if self.complete and (self._best.may_hold(least) or self._best.ranks(facts)):
+            if self.complete and (self._best.may_improve(least) or self._best.ranks(facts)):
                 self._enter((*members, index), bounded, children[at + 1 :])
 
     def _enter(self, members: Members, facts: Facts, later: Sequence[Child]) -> None:
@@ -152,7 +152,7 @@ class MultiTableSearch(PredicateSearch):
         """The valid predicates with one more pair that may be among the best."""
         children = []
         for index, alone in later:
-            if not self._best.may_hold(bounding_facts(facts, alone, facts.most_groups)):
+            if not self._best.may_improve(bounding_facts(facts, alone, facts.most_groups)):
                 continue
             if self._limit is not None and self.looked_at >= self._limit:
                 self.complete = False
@@ -310,7 +310,7 @@ def _best(
     def alike(index: int) -> float:
         [((_, left), (_, right))] = pairs_of((index,))
         names = compare_names(left, right)
-        return names.alike + _ID_BONUS * names.are_ids
+        return names.similarity + _ID_BONUS * names.both_say_id
 
     def all_alike(members: Members) -> float:
         return sum(map(alike, members)) / len(members)

@@ -58,7 +58,7 @@ class PredicateSearch:
     rankings: Sequence[Ranking]
     pruning: Pruning
     most: int | None
-    tell: Progress
+    report: Progress
     looked_at: int = 0
     complete: bool = True
     pairs: list[ColumnIdPair] = field(default_factory=list)
@@ -67,14 +67,14 @@ class PredicateSearch:
         """Count a predicate that was looked at."""
         self.looked_at += 1
         if self.looked_at % _REPORT_EVERY == 0:
-            self.tell(f"{self.looked_at:,} predicates looked at")
+            self.report(f"{self.looked_at:,} predicates looked at")
 
 
 @dataclass(eq=False)
 class TwoTableSearch(PredicateSearch):
     """A search over two tables."""
 
-    places: list[ColumnIndices] = field(default_factory=list)
+    column_pairs: list[ColumnIndices] = field(default_factory=list)
 
     def closed(self, members: Members, facts: Facts) -> Members:
         """The predicate with all pairs that are equal in every row; here it already has them."""
@@ -87,7 +87,7 @@ class TwoTableSearch(PredicateSearch):
             return (max(alone, key=lambda pair: (alike(pair), -pair)),)
         first = min(members, key=lambda pair: (self._alone[pair].inner, -alike(pair)))
         taken, inner = [first], self._alone[first].inner
-        groups = self.first.groups(self.places[first], self._alone[first])
+        groups = self.first.groups(self.column_pairs[first], self._alone[first])
         while inner > facts.inner:
             inner, _, pair = min(
                 (groups.facts(self._codes(pair), self.first.sizes).inner, -alike(pair), pair)
@@ -106,7 +106,7 @@ class TwoTableSearch(PredicateSearch):
         """The rows of the inner join by some pairs."""
         first, *others = members
         facts = self._alone[first]
-        groups = self.first.groups(self.places[first], facts)
+        groups = self.first.groups(self.column_pairs[first], facts)
         for pair in others:
             facts = groups.facts(self._codes(pair), self.first.sizes)
             groups = groups.with_pair(self._codes(pair), self.first.sizes)
@@ -117,20 +117,22 @@ class TwoTableSearch(PredicateSearch):
         self._best = Rankings(self.rankings, self.pruning.bounds)
         self.first = SinglePairs(self.coded)
         alone = self.first.facts()
-        self.places = sorted(alone, key=lambda pair: (alone[pair].inner, pair))
-        self.pairs = [((0, left), (1, right)) for left, right in self.places]
-        self._pairs = np.array(self.places, np.int64).reshape(-1, 2)
-        self._involved = np.array([alone[pair].involved for pair in self.places]).reshape(-1, 2)
-        self._alone = [alone[pair] for pair in self.places]
-        self._splits = [*most_splits(self.first.columns, self.places), 1]
+        self.column_pairs = sorted(alone, key=lambda pair: (alone[pair].inner, pair))
+        self.pairs = [((0, left), (1, right)) for left, right in self.column_pairs]
+        self._pairs = np.array(self.column_pairs, np.int64).reshape(-1, 2)
+        self._involved = np.array([alone[pair].involved for pair in self.column_pairs]).reshape(
+            -1, 2
+        )
+        self._alone = [alone[pair] for pair in self.column_pairs]
+        self._splits = [*most_splits(self.first.columns, self.column_pairs), 1]
         children = list(enumerate(self._alone))
         self.looked_at = len(children)
         for _, facts in children:
-            self._best.tell(facts)
+            self._best.record(facts)
         for at, (index, facts) in enumerate(children):
             if not self._to_enter(index, facts):
                 continue
-            groups = self.first.groups(self.places[index], facts)
+            groups = self.first.groups(self.column_pairs[index], facts)
             self._enter((index,), groups, facts, children[at + 1 :])
 
     def _enter(
@@ -164,10 +166,10 @@ class TwoTableSearch(PredicateSearch):
         children, counted = [], set()
         most = facts.groups * self._splits[last + 1]
         for index, alone in later:
-            if index in members or not self._best.may_hold(bounding_facts(facts, alone, most)):
+            if index in members or not self._best.may_improve(bounding_facts(facts, alone, most)):
                 continue
             first = facts.groups * self._splits[index]
-            if not self._best.may_hold(bounding_facts(facts, alone, first)):
+            if not self._best.may_improve(bounding_facts(facts, alone, first)):
                 children.append((index, alone))
                 continue
             if self.most is not None and self.looked_at >= self.most:
@@ -176,8 +178,8 @@ class TwoTableSearch(PredicateSearch):
             smaller = groups.facts(self._codes(index), self.first.sizes)
             self.count()
             if smaller.groups:
-                self._best.tell(smaller)
-                if self._best.ranks(smaller) or self._best.may_hold(
+                self._best.record(smaller)
+                if self._best.ranks(smaller) or self._best.may_improve(
                     bounding_facts(smaller, smaller, most)
                 ):
                     children.append((index, smaller))
@@ -189,16 +191,16 @@ class TwoTableSearch(PredicateSearch):
         candidates: Array = np.all(self._involved >= np.array(facts.involved), axis=1)
         candidates[list(members)] = False
         indices = np.flatnonzero(candidates)
-        held = groups.held(self.first.columns, self._pairs[indices])
+        held = groups.find_implied(self.first.columns, self._pairs[indices])
         return list(indices[held].tolist())
 
     def _codes(self, index: int) -> Codes:
-        return self.first.codes(self.places[index])
+        return self.first.codes(self.column_pairs[index])
 
     def _to_enter(self, index: int, facts: Facts) -> bool:
         """Whether a predicate that ends with this pair, or one below it, may be among the best."""
         most = facts.groups * self._splits[index + 1]
-        return self._best.ranks(facts) or self._best.may_hold(bounding_facts(facts, facts, most))
+        return self._best.ranks(facts) or self._best.may_improve(bounding_facts(facts, facts, most))
 
 
 Members = tuple[int, ...]  # a predicate, by the indices of its pairs
@@ -235,13 +237,13 @@ class Ranking:
         self._kept = _Best(n)  # of those in `_found`
         self._found: dict[Members, tuple[_Rank, Facts]] = {}
 
-    def tell(self, facts: Facts) -> None:
+    def record(self, facts: Facts) -> None:
         """Record that a predicate with these facts exists, closed or not."""
         self._known.add(self._rank(facts), facts)
 
     def add(self, members: Members, facts: Facts) -> None:
         """Add a predicate, if its facts are among the best."""
-        self.tell(facts)
+        self.record(facts)
         if self.ranks(facts):
             rank = self._rank(facts)
             self._kept.add(rank, facts)
@@ -252,7 +254,7 @@ class Ranking:
         last = self._known.last()
         return last is None or self._rank(facts) <= last
 
-    def may_hold(self, facts: Facts) -> bool:
+    def may_improve(self, facts: Facts) -> bool:
         """Whether there may be one of the best below a predicate with these facts.
 
         It must be better than the last one kept, and as good as the last one known.
@@ -280,10 +282,10 @@ class Rankings:
         self._rankings = rankings
         self._bounds = bounds
 
-    def tell(self, facts: Facts) -> None:
+    def record(self, facts: Facts) -> None:
         """Record that a predicate with these facts exists, closed or not."""
         for ranking in self._rankings:
-            ranking.tell(facts)
+            ranking.record(facts)
 
     def add(self, members: Members, facts: Facts) -> None:
         """Add a predicate to each preference for which its facts are among the best."""
@@ -294,6 +296,6 @@ class Rankings:
         """Whether a predicate with these facts is among the best of any preference."""
         return any(ranking.ranks(facts) for ranking in self._rankings)
 
-    def may_hold(self, facts: Facts) -> bool:
+    def may_improve(self, facts: Facts) -> bool:
         """Whether there may be one of the best of any preference below these facts."""
-        return not self._bounds or any(ranking.may_hold(facts) for ranking in self._rankings)
+        return not self._bounds or any(ranking.may_improve(facts) for ranking in self._rankings)

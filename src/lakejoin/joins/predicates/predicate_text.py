@@ -78,7 +78,7 @@ def weak_pair_notes(predicate: JoinPredicate) -> Iterator[str]:
         weak = [pair for pair in predicate.found.enough if _shared_values(predicate, pair) == 1]
         each = " each" if len(weak) > 1 else ""
         if weak:
-            yield f"{predicate.said(weak)}{each} share only one value, which is weak evidence"
+            yield f"{predicate.format_pairs(weak)}{each} share only one value, which is weak evidence"
 
 
 def _shared_values(predicate: JoinPredicate, pair: tuple[tuple[int, str], tuple[int, str]]) -> int:

@@ -206,7 +206,7 @@ PREFERENCES = (
 PreferenceChoice = str | Preference | Callable[[Facts], float]
 
 
-def find_preference(wanted: PreferenceChoice) -> Preference:
+def find_preference(choice: PreferenceChoice) -> Preference:
     """The preference of a name, or of a function of the facts, with its attribute `bound` if any.
 
     >>> find_preference("h5").name
@@ -214,21 +214,21 @@ def find_preference(wanted: PreferenceChoice) -> Preference:
     >>> find_preference(lambda facts: -facts.inner).name
     '<lambda>'
     """
-    if isinstance(wanted, Preference):
-        return wanted
-    if callable(wanted):
-        return _custom(wanted)
-    if not isinstance(wanted, str):
-        raise InputError(f"a preference is a name or a function of the facts, not {wanted!r}")
+    if isinstance(choice, Preference):
+        return choice
+    if callable(choice):
+        return _custom(choice)
+    if not isinstance(choice, str):
+        raise InputError(f"a preference is a name or a function of the facts, not {choice!r}")
     for preference in PREFERENCES:
-        if wanted.strip().lower() in (preference.name, preference.alias):
+        if choice.strip().lower() in (preference.name, preference.alias):
             return preference
     known = ", ".join(f"{preference.name} ({preference.alias})" for preference in PREFERENCES)
-    raise InputError(f"there is no preference {wanted!r}; choose from {known}")
+    raise InputError(f"there is no preference {choice!r}; choose from {known}")
 
 
 def find_preferences(
-    wanted: PreferenceChoice | Sequence[PreferenceChoice],
+    choices: PreferenceChoice | Sequence[PreferenceChoice],
 ) -> tuple[Preference, ...]:
     """One or several distinct preferences; functions of the same name are numbered.
 
@@ -237,7 +237,7 @@ def find_preferences(
     >>> [found.name for found in find_preferences([lambda f: f.inner, lambda f: f.groups])]
     ['<lambda>', '<lambda> 2']
     """
-    names = wanted if isinstance(wanted, list | tuple) else [wanted]
+    names = choices if isinstance(choices, list | tuple) else [choices]
     if not names:
         raise InputError("name at least one preference")
     found: dict[str, Preference] = {}

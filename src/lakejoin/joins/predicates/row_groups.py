@@ -35,7 +35,7 @@ class GroupedRows:
     """Rows of both tables with the id of their group, and `some` row of each group."""
 
     rows: tuple[Array, Array]
-    numbers: tuple[Array, Array]
+    group_ids: tuple[Array, Array]
     some: tuple[Array, Array]
 
     def facts(self, pair: Codes, sizes: tuple[int, int]) -> Facts:
@@ -56,12 +56,12 @@ class GroupedRows:
             sides.append(remaining)
         return _grouped(sides[0], sides[1], facts)
 
-    def held(self, columns: Columns, pairs: Array) -> Array:
+    def find_implied(self, columns: Columns, pairs: Array) -> Array:
         """Which of these pairs of column indices are equal in all rows of the join already."""
         from lakejoin.kernels.predicate_groups import find_equal_columns
 
         held = np.empty(len(pairs), np.bool_)
-        left, right = zip(self.rows, self.numbers, self.some, columns, strict=True)
+        left, right = zip(self.rows, self.group_ids, self.some, columns, strict=True)
         find_equal_columns(*left, *right, pairs, held)
         return held
 
@@ -93,7 +93,7 @@ class KeyedRows:
         collect_partner_rows(self.rows, self.partners, many, key, rows, partners)
         return KeyedRows(self.key, rows, partners)
 
-    def held(self, columns: Columns, pairs: Array) -> Array:
+    def find_implied(self, columns: Columns, pairs: Array) -> Array:
         """Which of these pairs of column indices are equal in all rows of the join already."""
         from lakejoin.kernels.predicate_groups import find_equal_key_columns
 
@@ -230,7 +230,7 @@ def _split(
     counts = np.zeros(slots, np.int32), np.zeros(slots, np.int32)
     row_slots = tuple(np.empty(len(rows), np.int32) for rows in groups.rows)
     sums, weighted = split_groups(
-        groups.rows[a], groups.numbers[a], pair[a], groups.rows[b], groups.numbers[b], pair[b],
+        groups.rows[a], groups.group_ids[a], pair[a], groups.rows[b], groups.group_ids[b], pair[b],
         keys, *counts, row_slots[a], row_slots[b],
     )  # fmt: skip
     facts = facts_of(sums, weighted, sizes, swapped=first == 1)

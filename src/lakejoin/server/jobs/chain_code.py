@@ -80,13 +80,13 @@ def _read_python(source: ChainSource) -> str:
 
 
 def _join_lines(step: ChainJoin) -> Iterator[str]:
-    options = "".join(f", {name}={value!r}" for name, value in _join_options(step.asked))
+    options = "".join(f", {name}={value!r}" for name, value in _join_options(step.request))
     yield f"join = lakejoin.join(table, {_read_python(step.right)}{options})"
     yield "print(join)"
-    if step.asked.columns is None:
+    if step.request.columns is None:
         yield "table = join.table()"
     else:
-        yield f"columns = {list(step.asked.columns)!r}"
+        yield f"columns = {list(step.request.columns)!r}"
         yield "table = join.table()"
         yield "table = table.select([name for name in table.column_names if name in columns])"
 
@@ -101,22 +101,22 @@ def _join_options(request: JoinRequest) -> Iterator[tuple[str, Any]]:
 def _sql_lines(step: ChainSql) -> Iterator[str]:
     yield "con = duckdb.connect()"
     yield 'con.register("table_before", table)'
-    view = f"CREATE VIEW result AS SELECT *{replace_clause(step.types)} FROM table_before"
+    view = f"CREATE VIEW result AS SELECT *{replace_clause(step.casts)} FROM table_before"
     yield f"con.execute({view!r})"
     yield f"sql = {_python_literal(step.sql)}"
     yield "table = con.execute(sql).to_arrow_table()"
 
 
-def replace_clause(types: dict[str, str]) -> str:
+def replace_clause(casts: dict[str, str]) -> str:
     """The clause after `*` that casts text columns.
 
     >>> replace_clause({"n": 'TRY_CAST("n" AS BIGINT)'})
     ' REPLACE (TRY_CAST("n" AS BIGINT) AS "n")'
     """
-    if not types:
+    if not casts:
         return ""
-    casts = [f"{cast} AS {quote_sql_name(name)}" for name, cast in types.items()]
-    return f" REPLACE ({', '.join(casts)})"
+    columns = [f"{cast} AS {quote_sql_name(name)}" for name, cast in casts.items()]
+    return f" REPLACE ({', '.join(columns)})"
 
 
 def quote_sql_name(name: str) -> str:
@@ -153,8 +153,8 @@ def write_pyspark(chain: ExportedChain) -> tuple[str, list[str]]:
             body = step.join.to_pyspark_code().strip()
             functions.append(body.replace("def join(", f"def join_{number}("))
             lines.append(f"table = join_{number}(table, {_read_spark(step.right)})")
-            if step.asked.columns is not None:
-                wanted = set(step.asked.columns)
+            if step.request.columns is not None:
+                wanted = set(step.request.columns)
                 columns = [_tick(name) for name in step.join.schema.names if name in wanted]
                 lines.append(f"table = table.select({', '.join(map(repr, columns))})")
         else:
@@ -162,8 +162,8 @@ def write_pyspark(chain: ExportedChain) -> tuple[str, list[str]]:
             notes += sql_notes
             notes += [
                 f"column {name!r} stays text: Spark cannot parse its date format"
-                for name in step.types
-                if _STRPTIME in step.types[name]
+                for name in step.casts
+                if _STRPTIME in step.casts[name]
             ]
             lines += _cast_lines(step)
             lines.append('table.createOrReplaceTempView("result")')
@@ -184,7 +184,7 @@ def _read_spark(source: ChainSource) -> str:
 def _cast_lines(step: ChainSql) -> list[str]:
     """Cast text columns of numbers or dates, as the SQL expects."""
     lines = []
-    for name, cast in step.types.items():
+    for name, cast in step.casts.items():
         if _STRPTIME in cast:
             continue
         kind = next((spark for duck, spark in _TYPES.items() if f"AS {duck})" in cast), None)
@@ -220,11 +220,11 @@ def write_sql(chain: ExportedChain) -> str:
     for source in chain.sources:
         reader = _reader_function(source)
         if reader:
-            ctes.append((source.called, f"SELECT * FROM {reader}"))
-            notes.append(f"{source.called} is {source.table.name}")
+            ctes.append((source.alias, f"SELECT * FROM {reader}"))
+            notes.append(f"{source.alias} is {source.table.name}")
         else:
-            notes.append(f"run first: con.register({source.called!r}, {_arrow_source(source)})")
-    before = chain.start.called
+            notes.append(f"run first: con.register({source.alias!r}, {_arrow_source(source)})")
+    before = chain.start.alias
     for number, step in enumerate(chain.steps, 1):
         name = f"step_{number}"
         if isinstance(step, ChainJoin):
@@ -243,18 +243,21 @@ def write_sql(chain: ExportedChain) -> str:
 
 def _join_clauses(name: str, before: str, step: ChainJoin) -> Iterator[tuple[str, str]]:
     assert step.join is not None, "the join itself writes its SQL"
-    whole = step.join.to_sql(before, step.right.called).strip().removesuffix(";")
-    if step.asked.columns is None:
+    whole = step.join.to_sql(before, step.right.alias).strip().removesuffix(";")
+    if step.request.columns is None:
         yield name, whole
         return
-    columns = [name for name in step.join.schema.names if name in set(step.asked.columns)]
+    columns = [name for name in step.join.schema.names if name in set(step.request.columns)]
     yield f"{name}_joined", whole
-    yield name, f"SELECT {', '.join(map(quote_sql_name, columns))} FROM {quoted(f'{name}_joined')}"
+    yield (
+        name,
+        f"SELECT {', '.join(map(quote_sql_name, columns))} FROM {quote_sql_name(f'{name}_joined')}",
+    )
 
 
 def _sql_clauses(name: str, before: str, step: ChainSql) -> Iterator[tuple[str, str]]:
     """The statement in brackets, after a WITH clause that defines `result`."""
-    view = f"SELECT *{replace_clause(step.types)} FROM {quote_sql_name(before)}"
+    view = f"SELECT *{replace_clause(step.casts)} FROM {quote_sql_name(before)}"
     statement = step.sql.strip().rstrip(";")
     yield name, f"WITH result AS (\n{_indented(view)}\n)\nFROM (\n{_indented(statement)}\n)"
 
@@ -323,10 +326,10 @@ def _chain(
         if step["kind"] == "sql":
             table = workspace.tables.open(left)
             steps.append(
-                ChainSql(step["sql"], infer_casts(table.part(0, table.rows), table.info()))
+                ChainSql(step["sql"], infer_casts(table.read_rows(0, table.rows), table.info()))
             )
             continue
-        request = JoinRequest.of({**step, "left": left})
+        request = JoinRequest.from_fields({**step, "left": left})
         right = ChainSource(
             f"table_{number}", workspace.tables.open(request.right), workspace.index
         )

@@ -32,7 +32,7 @@ class JoinRequest:
     columns: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> JoinRequest:
+    def from_fields(cls, fields: Mapping[str, Any]) -> JoinRequest:
         """From the JSON of a request, ignoring unknown and null fields.
 
         >>> fields = {"left": "lake:a", "right": "lake:b", "on": [{"left": "x", "right": "y"}]}
@@ -53,26 +53,26 @@ class JoinRequest:
 
 
 def compute_join(
-    workspace: Workspace, asked: JoinRequest, tell: ProgressReporter | None = None
+    workspace: Workspace, request: JoinRequest, tell: ProgressReporter | None = None
 ) -> Join:
     """Join two tables; the result is falsy if there is no join."""
-    left, right = workspace.tables.open(asked.left), workspace.tables.open(asked.right)
+    left, right = workspace.tables.open(request.left), workspace.tables.open(request.right)
 
     def progress(doing: str) -> None:
         if tell is not None:
             tell("progress", {"doing": doing})
 
     return api.join(
-        left.given(),
-        right.given(),
-        list(asked.on) if asked.on else None,
-        asked.how,
-        asked.by,
-        one_to_one=asked.one_to_one,
-        aggregate=asked.aggregate,
-        precision=asked.precision,
-        within=asked.within,
-        tau=asked.tau,
+        left.as_input(),
+        right.as_input(),
+        list(request.on) if request.on else None,
+        request.how,
+        request.by,
+        one_to_one=request.one_to_one,
+        aggregate=request.aggregate,
+        precision=request.precision,
+        within=request.within,
+        tau=request.tau,
         progress=progress,
     )
 
@@ -81,7 +81,7 @@ def compute_join(
 class ChainSource:
     """A table that is read, and its name in the code."""
 
-    called: str
+    alias: str
     table: ServedTable
     index: str
 
@@ -95,7 +95,7 @@ class ChainSource:
 class ChainJoin:
     """A join step: its request, the right table and, if the code needs it, the join itself."""
 
-    asked: JoinRequest
+    request: JoinRequest
     right: ChainSource
     join: Join | None
 
@@ -105,7 +105,7 @@ class ChainSql:
     """An SQL step over the previous table; `types` has the casts of its text columns."""
 
     sql: str
-    types: dict[str, str]
+    casts: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)

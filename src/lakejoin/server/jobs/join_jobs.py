@@ -37,7 +37,7 @@ def preview_join(
     workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
 ) -> dict[str, Any]:
     """How two tables join, with the keys of `lakejoin join --json`, and some rows."""
-    request = JoinRequest.of(job["join"])
+    request = JoinRequest.from_fields(job["join"])
     join = compute_join(workspace, request, tell)
     left, right = (
         NamedTable(workspace.tables.open(id).name, rows)
@@ -59,7 +59,7 @@ def preview_join(
 
 def store_join(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
     """Compute the join and store it under the job's id."""
-    request = JoinRequest.of(job["join"])
+    request = JoinRequest.from_fields(job["join"])
     join = compute_join(workspace, request, tell)
     if not join:
         raise Problem("no_join", join.no_join)
@@ -72,15 +72,15 @@ def store_join(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
             + "".join(f"; {warning}" for warning in join.warnings),
         )
     indexes = _column_indexes(join.schema.names, request.columns)
-    with workspace.results.making() as made:
-        arrow = made.with_suffix(workspace.results.endings[0])
+    with workspace.results.temporary_path() as made:
+        arrow = made.with_suffix(workspace.results.suffixes[0])
         _write(join, indexes, arrow, limits.result_bytes, tell)
         tell("progress", {"doing": "profiling the columns"})
         names = [workspace.tables.open(id).name for id in (request.left, request.right)]
         name = f"{_short_name(names[0])} ⋈ {_short_name(names[1])}"
         about = {"made": job["made"], "notes": list(join.warnings)}
         write_description(workspace, arrow, name, about)
-        workspace.results.keep(job["id"], made)
+        workspace.results.commit(job["id"], made)
     return {"rows": len(join)}
 
 
@@ -196,9 +196,9 @@ def describe_result(
     made = Path(job["path"])
     tell("progress", {"doing": "profiling the columns"})
     write_description(
-        workspace, made.with_suffix(workspace.results.endings[0]), job["name"], job["about"]
+        workspace, made.with_suffix(workspace.results.suffixes[0]), job["name"], job["about"]
     )
-    workspace.results.keep(job["id"], made)
+    workspace.results.commit(job["id"], made)
     return {}
 
 
@@ -209,25 +209,25 @@ def write_arrow(
     import pyarrow as pa
 
     table = workspace.tables.open(job["table"])
-    with workspace.results.making() as made:
-        path = made.with_suffix(workspace.results.endings[0])
-        schema = table.part(0, 0).schema
+    with workspace.results.temporary_path() as made:
+        path = made.with_suffix(workspace.results.suffixes[0])
+        schema = table.read_rows(0, 0).schema
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
             for begin in range(0, table.rows, _BATCH):
                 tell("progress", {"doing": f"reading: {begin:,} of {table.rows:,} rows"})
-                writer.write_table(table.part(begin, begin + _BATCH))
+                writer.write_table(table.read_rows(begin, begin + _BATCH))
                 check_size(file.tell(), workspace.limits.result_bytes)
         made.with_suffix(DESCRIPTION_SUFFIX).write_text(json.dumps(table.info()), "utf-8")
-        workspace.results.keep(job["id"], made)
+        workspace.results.commit(job["id"], made)
     return {}
 
 
-def check_size(size: int, most: int) -> None:
+def check_size(size: int, max_bytes: int) -> None:
     """Raise a problem if a file that is being written exceeds the limit."""
-    if size > most:
+    if size > max_bytes:
         raise Problem(
             "too_large",
-            f"the result is larger than {most / 1e9:g} GB, the limit here: select fewer rows or "
+            f"the result is larger than {max_bytes / 1e9:g} GB, the limit here: select fewer rows or "
             "columns, or run the exported code elsewhere",
         )
 
@@ -251,5 +251,5 @@ def _profile_columns(rows: pa.Table, rules: Any) -> Sequence[ColumnProfile]:
     profiles = []
     for index in range(rows.num_columns):  # one at a time, as each is encoded in memory
         profiles.append(table.profile(index))
-        table.forget()
+        table.release()
     return profiles

@@ -24,7 +24,7 @@ def suggest_predicates(
     """Suggest columns to equate, with the keys of `lakejoin predicate --json`."""
     from lakejoin.joins.json_report import predicate_report
 
-    tables = [workspace.tables.open(job[side]).given() for side in ("left", "right")]
+    tables = [workspace.tables.open(job[side]).as_input() for side in ("left", "right")]
 
     def progress(doing: str) -> None:
         tell("progress", {"doing": doing})
@@ -41,7 +41,7 @@ def find_unions(
 ) -> dict[str, Any]:
     """Find tables with rows to append, with the keys of `lakejoin union --json`."""
     tell("progress", {"doing": "comparing columns"})
-    answer = workspace.lake().union(workspace.tables.open(job["table"]).given(), job.get("k"))
+    answer = workspace.lake().union(workspace.tables.open(job["table"]).as_input(), job.get("k"))
     fields = answer.to_dict()
     for key in ("results", "misses"):
         fields[key] = [{**result, "id": f"lake:{result['table']}"} for result in fields[key]]
@@ -50,7 +50,7 @@ def find_unions(
 
 def find_paths(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
     """Find join paths between two tables, with the keys of `lakejoin paths --json`."""
-    ends = [workspace.tables.open(job[key]).given() for key in ("table", "other_table")]
+    ends = [workspace.tables.open(job[key]).as_input() for key in ("table", "other_table")]
     k, joins = int(job.get("k") or 5), int(job.get("joins") or 4)
     tell("progress", {"doing": "looking for joins"})
     return workspace.lake().paths(ends[0], ends[1], k, joins).to_dict()
@@ -99,7 +99,7 @@ def _search_around(
     """Search for the joins around a table that is in no stored graph."""
     tell("progress", {"doing": "searching for tables that join"})
     name, table_id = table.name, str(table.id)
-    results = workspace.lake().search(table.given(), k=limit, by="fused")
+    results = workspace.lake().search(table.as_input(), k=limit, by="fused")
     steps = [
         {
             "hop": 1,

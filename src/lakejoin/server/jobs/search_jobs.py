@@ -91,16 +91,16 @@ def _answers(
         if extra := set(options) - {"k"}:
             raise InputError(f"{', '.join(sorted(extra))}: not available in a fused search")
         if not partial:
-            yield lake.search(query_table.given(), on, options.get("k"), by="fused")
+            yield lake.search(query_table.as_input(), on, options.get("k"), by="fused")
             return
         tell("progress", {"doing": "searching"})
-        for answer in lake.search_progressively(query_table.given(), on, options.get("k")):
+        for answer in lake.search_progressively(query_table.as_input(), on, options.get("k")):
             yield answer
             tell("progress", {"doing": "verifying results"})
         return
     tell("progress", {"doing": "searching"})
     others = bool(request.get("others", True))
-    yield lake.search(query_table.given(), on, by=by, others=others, **options)
+    yield lake.search(query_table.as_input(), on, by=by, others=others, **options)
 
 
 def _answer_fields(answer: FusedAnswer | Answer, query_table: ServedTable) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _equal_values(
 ) -> dict[str, Any] | None:
     """The same without another search, if the answer is stored (another worker may have searched)
     and the result is an equal match of one column."""
-    stored = None if job.get("miss") else workspace.answer(job["key"])
+    stored = None if job.get("miss") else workspace.read_answer(job["key"])
     results = stored["results"] if stored else []
     index = int(job.get("way") or 0)
     if not 1 <= int(job["rank"]) <= len(results):
@@ -220,7 +220,7 @@ def _joined_values(
 ) -> dict[str, Any]:
     """The same by running the join, for joins that rewrite values."""
     left = str(query_table.id)
-    done = compute_join(workspace, JoinRequest.of({**join, "left": left, "how": "inner"}))
+    done = compute_join(workspace, JoinRequest.from_fields({**join, "left": left, "how": "inner"}))
     if not done:
         raise Problem("input", done.no_join)
     pairs = [
@@ -252,20 +252,20 @@ def _remember(key: str, answer: Any) -> None:
 
 
 def match_columns(
-    snapshot: Snapshot, mine: ServedTable, column: str, table: str, other_column: str
+    snapshot: Snapshot, served_table: ServedTable, column: str, table: str, other_column: str
 ) -> Result | None:
     """Compare a column of the query table with one of a lake table, as a search would; None if they
     share nothing or the tables are copies."""
     from lakejoin.search.searcher import Searcher
     from lakejoin.values.column_names import find_column
 
-    query_table = _query_table(snapshot, mine)
+    query_table = _query_table(snapshot, served_table)
     segment_index, entry = _locate_table(snapshot, table)
     columns = snapshot.segments[segment_index].catalog.columns_of(entry)
     names = [column.name for column in columns]
     lake_column = entry.first + find_column(names, other_column, table)
-    column_index = find_column(query_table.names, column, query_table.name)
-    results = Searcher(snapshot).results_of(
+    column_index = find_column(query_table.column_names, column, query_table.name)
+    results = Searcher(snapshot).results_for_columns(
         query_table, column_index, [(segment_index, lake_column)]
     )
     return results[0] if results else None
@@ -276,7 +276,7 @@ def _query_table(snapshot: Snapshot, mine: ServedTable) -> QueryTable:
 
     if isinstance(mine, ServedLakeTable):
         return IndexedTable(snapshot, *_locate_table(snapshot, mine.name))
-    return resolve_table(mine.given(), snapshot)[0]
+    return resolve_table(mine.as_input(), snapshot)[0]
 
 
 def _locate_table(snapshot: Snapshot, name: str) -> tuple[int, TableEntry]:

@@ -43,7 +43,7 @@ def prepare(setup: Message) -> JobHandler:
     """Open the lake, and warm up while the first jobs run."""
     with suppress(OSError, AttributeError):
         os.nice(_NICENESS)
-    workspace = Workspace.of(setup)
+    workspace = Workspace.from_setup(setup)
     threading.Thread(target=_warm_up, args=[workspace], daemon=True).start()
 
     def work(job: Message, tell: ProgressReporter) -> Any:

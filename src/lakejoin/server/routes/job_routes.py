@@ -25,17 +25,17 @@ async def search(
     """Tables that join with this one, best first; as events, with partial answers on the way."""
 
     async def work(listener: Listener) -> dict[str, Any]:
-        plain = body.plain()
-        key = await services.quick(_search_key, services, plain)
-        if (stored := await services.quick(services.desk.answer, key)) is not None:
+        plain = body.to_dict()
+        key = await services.run_quick(_search_key, services, plain)
+        if (stored := await services.run_quick(services.workspace.read_answer, key)) is not None:
             return {**stored, "cached": True}
 
         def forward(event: str, data: Any) -> None:
             listener(event, {**data, "cached": False} if event == "partial" else data)
 
         partial = listener is not ignore_progress
-        answer = await services.job("search", forward, search=plain, key=key, partial=partial)
-        await services.quick(services.desk.keep_answer, key, answer)
+        answer = await services.run_job("search", forward, search=plain, key=key, partial=partial)
+        await services.run_quick(services.workspace.store_answer, key, answer)
         return {**answer, "cached": False}
 
     return await respond(request, work)
@@ -48,10 +48,10 @@ async def explain(
     """Matched and unmatched values of one search result."""
 
     async def work(listener: Listener) -> Any:
-        plain = body.search.plain()
-        key = await services.quick(_search_key, services, plain)
+        plain = body.search.to_dict()
+        key = await services.run_quick(_search_key, services, plain)
         about = body.model_dump(exclude={"search"})
-        return await services.job("explain", listener, search=plain, key=key, **about)
+        return await services.run_job("explain", listener, search=plain, key=key, **about)
 
     return await respond(request, work)
 
@@ -63,12 +63,12 @@ async def join(
     """Preview a join: how the tables join, and some rows; nothing is stored."""
 
     async def work(listener: Listener) -> dict[str, Any]:
-        plain = body.plain()
-        key = await services.quick(_join_key, services, plain)
-        if (stored := await services.quick(services.desk.answer, key)) is not None:
+        plain = body.to_dict()
+        key = await services.run_quick(_join_key, services, plain)
+        if (stored := await services.run_quick(services.workspace.read_answer, key)) is not None:
             return stored
-        answer: dict[str, Any] = await services.job("preview", listener, join=plain)
-        await services.quick(services.desk.keep_answer, key, answer)
+        answer: dict[str, Any] = await services.run_job("preview", listener, join=plain)
+        await services.run_quick(services.workspace.store_answer, key, answer)
         return answer
 
     return await respond(request, work)
@@ -80,7 +80,7 @@ async def predicate(
 ) -> Response:
     """Suggest which columns of two tables to equate."""
     return await respond(
-        request, lambda listener: services.job("predicate", listener, **body.plain())
+        request, lambda listener: services.run_job("predicate", listener, **body.to_dict())
     )
 
 
@@ -89,7 +89,9 @@ async def union(
     request: Request, services: ServicesDependency, body: request_models.UnionRequest
 ) -> Response:
     """Tables whose rows can be appended to this one."""
-    return await respond(request, lambda listener: services.job("union", listener, **body.plain()))
+    return await respond(
+        request, lambda listener: services.run_job("union", listener, **body.to_dict())
+    )
 
 
 @router.post("/paths", responses=response_models.PATHS)
@@ -97,7 +99,9 @@ async def paths(
     request: Request, services: ServicesDependency, body: request_models.PathsRequest
 ) -> Response:
     """Join paths from one table to another."""
-    return await respond(request, lambda listener: services.job("paths", listener, **body.plain()))
+    return await respond(
+        request, lambda listener: services.run_job("paths", listener, **body.to_dict())
+    )
 
 
 @router.post("/sql", responses=response_models.SQL)
@@ -107,8 +111,8 @@ async def sql(
     """Run one SELECT-like statement over a table, called `result`, and store the result."""
 
     async def work(listener: Listener) -> dict[str, Any]:
-        table = await asyncio.to_thread(services.desk.tables.open, body.table)
-        made = await services.chains.made(table, {"kind": "sql", "sql": body.sql}, listener)
+        table = await asyncio.to_thread(services.workspace.tables.open, body.table)
+        made = await services.chains.run_step(table, {"kind": "sql", "sql": body.sql}, listener)
         return made.info()
 
     return await respond(request, work)
@@ -121,7 +125,7 @@ async def chains(
     """The tables of a chain; only what is not stored is computed."""
 
     async def work(listener: Listener) -> dict[str, Any]:
-        steps = [step.plain() for step in body.steps]
+        steps = [step.to_dict() for step in body.steps]
         return {"tables": await services.chains.tables(body.start, steps, listener)}
 
     return await respond(request, work)
@@ -134,10 +138,10 @@ async def code(
     """Export a chain as a Python script, a notebook, SQL or PySpark."""
 
     async def work(listener: Listener) -> Any:
-        steps = [step.plain() for step in body.chain.steps]
+        steps = [step.to_dict() for step in body.chain.steps]
         tables = await services.chains.tables(body.chain.start, steps, listener)
         about = {"start": body.chain.start, "steps": steps, "as": body.as_}
-        return await services.job(
+        return await services.run_job(
             "code", listener, tables=[table["id"] for table in tables], **about
         )
 
@@ -156,21 +160,21 @@ async def graph(
 
     async def work(listener: Listener) -> Any:
         if table is None:
-            return await services.job("graph", listener)
-        return await services.job("around", listener, table=table, hops=hops, limit=limit)
+            return await services.run_job("graph", listener)
+        return await services.run_job("around", listener, table=table, hops=hops, limit=limit)
 
     return await respond(request, work)
 
 
 def _search_key(services: Services, plain: dict[str, Any]) -> str:
     """Equal for the same search with the same rows in the same version of the index."""
-    workspace = services.desk
+    workspace = services.workspace
     query_table = workspace.tables.open(plain["table"])
     rest = {key: value for key, value in plain.items() if key != "table"}
     return hash_id("search", 2, query_table.identity, rest, workspace.version)
 
 
 def _join_key(services: Services, plain: dict[str, Any]) -> str:
-    left, right = (services.desk.tables.open(plain[side]) for side in ("left", "right"))
-    settings = {**JoinRequest.of(plain).settings(), "rows": plain["rows"]}
+    left, right = (services.workspace.tables.open(plain[side]) for side in ("left", "right"))
+    settings = {**JoinRequest.from_fields(plain).settings(), "rows": plain["rows"]}
     return hash_id("preview", 1, left.identity, right.identity, settings)

@@ -41,11 +41,11 @@ async def info(services: ServicesDependency) -> Response:
     """What is in the lake, and the limits of this server."""
 
     def read_info() -> dict[str, Any]:
-        lake = services.desk.lake()
+        lake = services.workspace.lake()
         graph = lake.snapshot.manifest.graph is not None
-        return {**lake.info(), "graph": graph, "limits": services.settings.limits.shown()}
+        return {**lake.info(), "graph": graph, "limits": services.settings.limits.public_limits()}
 
-    return await services.quick_answer(read_info)
+    return await services.quick_response(read_info)
 
 
 @router.get("/tables", response_model=response_models.TableList)
@@ -58,7 +58,7 @@ async def tables(
     """The tables of the lake, all or those whose name matches a glob or contains a text."""
 
     def list_tables() -> dict[str, Any]:
-        named = services.desk.lake().snapshot.named(pattern or None)
+        named = services.workspace.lake().snapshot.list_tables(pattern or None)
         shown = named[begin : begin + limit]
         entries = (segment.catalog.table(index) for _, segment, index in shown)
         rows = [
@@ -72,7 +72,7 @@ async def tables(
         ]
         return {"tables": rows, "total": len(named)}
 
-    return await services.quick_answer(list_tables)
+    return await services.quick_response(list_tables)
 
 
 @router.get("/find", response_model=response_models.FindAnswer)
@@ -82,13 +82,15 @@ async def find_tables(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
 ) -> Response:
     """Tables whose name, column names or values contain a text."""
-    return await services.long_answer(lambda: find_by_text(services.desk.lake(), text, limit))
+    return await services.long_response(
+        lambda: find_by_text(services.workspace.lake(), text, limit)
+    )
 
 
 @router.get("/table", response_model=response_models.Table)
 async def table(services: ServicesDependency, table: TableParam) -> Response:
     """A table with the profiles of its columns."""
-    return await services.quick_answer(lambda: services.desk.tables.open(table).info())
+    return await services.quick_response(lambda: services.workspace.tables.open(table).info())
 
 
 @router.get("/rows", response_model=response_models.Rows)
@@ -102,7 +104,7 @@ async def rows(
     """Some rows of a table; long cells are cut and end in `…`."""
 
     def read_rows() -> dict[str, Any]:
-        opened = services.desk.tables.open(table)
+        opened = services.workspace.tables.open(table)
         last = min(opened.rows, begin + _MAX_ROWS if end is None else min(end, begin + _MAX_ROWS))
         names = list(opened.column_names)
         indexes = None if column is None else [_check_index(names, i, opened) for i in column]
@@ -110,12 +112,12 @@ async def rows(
         if width * max(0, last - begin) > _MAX_CELLS:
             message = f"more than {_MAX_CELLS:,} cells requested: ask for fewer rows or columns"
             raise Problem("too_large", message, limit="cells")
-        cells = rows_to_json(opened.part(begin, max(begin, last), indexes))
+        cells = rows_to_json(opened.read_rows(begin, max(begin, last), indexes))
         shown = names if indexes is None else [names[index] for index in indexes]
         head = {"table": opened.name, "columns": shown, "rows": cells}
         return {**head, "total": opened.rows, "begin": begin}
 
-    return await services.quick_answer(read_rows)
+    return await services.quick_response(read_rows)
 
 
 @router.get("/cell", response_model=response_models.CellValue)
@@ -128,13 +130,15 @@ async def cell(
     """One cell in full length."""
 
     def read_cell() -> dict[str, Any]:
-        opened = services.desk.tables.open(table)
+        opened = services.workspace.tables.open(table)
         index = _check_index(list(opened.column_names), column, opened)
         if row >= opened.rows:
             raise Problem("input", f"row {row:,} not found: {opened.name} has {opened.rows:,} rows")
-        return {"value": column_to_json(opened.part(row, row + 1, [index]).column(0), _MAX_CELL)[0]}
+        return {
+            "value": column_to_json(opened.read_rows(row, row + 1, [index]).column(0), _MAX_CELL)[0]
+        }
 
-    return await services.quick_answer(read_cell)
+    return await services.quick_response(read_cell)
 
 
 @router.get("/distribution", response_model=response_models.Distribution)
@@ -142,7 +146,7 @@ async def column_distribution(
     services: ServicesDependency, table: TableParam, column: ColumnIndex
 ) -> Response:
     """The distribution of the values of a column."""
-    return await services.long_answer(_distribution, services, table, column)
+    return await services.long_response(_distribution, services, table, column)
 
 
 @router.get("/export", response_class=StreamingResponse, responses=response_models.EXPORT)
@@ -150,22 +154,22 @@ async def export(
     services: ServicesDependency, table: TableParam, format: ExportFormat = "csv"
 ) -> StreamingResponse:
     """Download a table. In CSV, texts that a spreadsheet would run as formulas start with `'`."""
-    opened = await services.quick(services.desk.tables.open, table)
+    opened = await services.run_quick(services.workspace.tables.open, table)
     name = download_name(opened.name, format)
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    chunks = await services.downloads.streamed(export_table(opened, format))
+    chunks = await services.downloads.stream(export_table(opened, format))
     return StreamingResponse(chunks, media_type=MEDIA_TYPES[format], headers=headers)
 
 
 def _distribution(services: Services, table: str, column: int) -> dict[str, Any]:
-    opened = services.desk.tables.open(table)
+    opened = services.workspace.tables.open(table)
     key = hash_id("distribution", 1, opened.identity, column)
-    if (stored := services.desk.answer(key)) is not None:
+    if (stored := services.workspace.read_answer(key)) is not None:
         return stored
     _check_index(list(opened.column_names), column, opened)
     profile = opened.info()["columns"][column]
-    summary = summarize_column(opened.part(0, opened.rows, [column]).column(0), profile)
-    services.desk.keep_answer(key, summary)
+    summary = summarize_column(opened.read_rows(0, opened.rows, [column]).column(0), profile)
+    services.workspace.store_answer(key, summary)
     return summary
 
 
@@ -185,7 +189,7 @@ _START = time.monotonic()
 @health_router.get("/health", response_model=response_models.Health)
 async def health(services: ServicesDependency) -> JSONResponse:
     """Whether the server is up, and which version of the index it serves."""
-    manifest = services.desk.lake().snapshot.manifest
+    manifest = services.workspace.lake().snapshot.manifest
     index = {"version": manifest.version, "tables": manifest.totals.tables}
     up = round(time.monotonic() - _START, 1)
     return JSONResponse({"status": "ok", "version": __version__, "index": index, "uptime": up})
@@ -196,5 +200,5 @@ async def metrics(services: ServicesDependency) -> Response:
     """Metrics in Prometheus text format."""
     from lakejoin.server.metrics import render_metrics
 
-    text, kind = await services.quick(render_metrics, services)
+    text, kind = await services.run_quick(render_metrics, services)
     return Response(text, media_type=kind)

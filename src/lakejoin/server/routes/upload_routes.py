@@ -45,9 +45,9 @@ async def upload(
 ) -> Response:
     """Upload a file; each table in it gets an id, which is the same for the same file."""
     file_name = _plain_name(name)
-    path = services.desk.uploads.folder / f"making-{secrets.token_hex(8)}.upload"
+    path = services.workspace.uploads.folder / f"making-{secrets.token_hex(8)}.upload"
     try:
-        with services.arriving():
+        with services.count_upload():
             id = await _receive(request, path, file_name)
     except ClientDisconnect:
         path.unlink(missing_ok=True)
@@ -71,9 +71,9 @@ async def save_link(
 ) -> dict[str, Any]:
     """Store the state of the page under a short id."""
     id = hash_id("link", body.state)
-    shelf = services.desk.links
+    shelf = services.workspace.links
     data = json.dumps({"state": body.state}).encode()
-    await services.quick(shelf.put, id, {shelf.endings[0]: data})
+    await services.run_quick(shelf.put, id, {shelf.suffixes[0]: data})
     return {"id": id}
 
 
@@ -83,12 +83,12 @@ async def open_link(services: ServicesDependency, id: str) -> dict[str, Any]:
 
     def read_state() -> dict[str, Any]:
         try:
-            plain = TableId.of(
+            plain = TableId.parse(
                 f"result:{id}"
             ).name  # checks the format, so that it cannot be a path
         except Problem:
             raise Problem("unknown", f"{id[:100]!r} is not a link of this server") from None
-        data = services.desk.links.read(plain)
+        data = services.workspace.links.read(plain)
         if data is None:
             raise Problem(
                 "gone", "this link is no longer stored here; ask its sender for a new one"
@@ -96,7 +96,7 @@ async def open_link(services: ServicesDependency, id: str) -> dict[str, Any]:
         state: dict[str, Any] = json.loads(data)
         return state
 
-    return await services.quick(read_state)
+    return await services.run_quick(read_state)
 
 
 async def _receive(request: Request, path: Path, name: str) -> str:
@@ -115,21 +115,21 @@ async def _read(
     services: Services, path: Path, name: str, id: str, listener: Listener
 ) -> dict[str, Any]:
     """The tables of the file, parsed unless they are stored already."""
-    workspace = services.desk
+    workspace = services.workspace
     key = hash_id("parts", _FORM, id)
-    answer = await services.quick(workspace.answer, key)
+    answer = await services.run_quick(workspace.read_answer, key)
     if answer and any(workspace.uploads.get(table) is None for table in answer["tables"]):
         answer = None
     if answer is None:
         job = {"path": str(path), "name": name, "id": id}
         answer = await services.readers.run(job, services.settings.limits.upload_seconds, listener)
-        await services.quick(workspace.keep_answer, key, answer)
+        await services.run_quick(workspace.store_answer, key, answer)
     ids = [TableId("upload", table) for table in answer["tables"]]
 
     def infos() -> list[dict[str, Any]]:
         return [workspace.tables.open(id).info() for id in ids]
 
-    return {"tables": await services.quick(infos), "skipped": answer["skipped"]}
+    return {"tables": await services.run_quick(infos), "skipped": answer["skipped"]}
 
 
 def _plain_name(name: str) -> str:

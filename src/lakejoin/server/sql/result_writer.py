@@ -51,7 +51,7 @@ class WrittenResult:
 
 
 def write_result(
-    connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: ResultLimits
+    connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, limits: ResultLimits
 ) -> WrittenResult:
     """Run the statement and stream its result to the file."""
     described = _run(connection, "DESCRIBE SELECT * FROM (\n", sql).fetchall()
@@ -62,7 +62,7 @@ def write_result(
     as_text: set[int] = set()
     while True:
         try:
-            rows = _write_once(connection, sql, sink, most, names, types, as_text)
+            rows = _write_once(connection, sql, sink, limits, names, types, as_text)
         except _IntegerOverflow as overflow:
             as_text |= overflow.columns
             sink.seek(0)

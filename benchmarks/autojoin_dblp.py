@@ -8,15 +8,14 @@ of made-up words, so that most titles share words with others and few words are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from autojoin_synthetic import FIRST, LAST, WORDS
+from lakejoin.model import Array
 
-Array = np.ndarray[Any, Any]
 _SYLLABLES = (
     "ba be bi bo ca ce co da de di do fa fe fi ga ge ha he in ka ke ki la le li lo ma me mi mo na"
     " ne ni no or pa pe po ra re ri ro sa se si so ta te ti to tra ver al un con per vi wa ze"

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from autojoin_cases import Case
+from lakejoin.model import Array
 
-Array = np.ndarray[Any, Any]
 AUTOFJ = Path(__file__).with_name("autojoin_autofj.py")
 _CELLS = 20_000_000  # scores held at once
 

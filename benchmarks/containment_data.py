@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -16,8 +15,7 @@ from numba import njit
 from lake_plan import SHAPES, Plan
 from lakejoin.kernels.hashes import finish
 from lakejoin.kernels.minhash import sketch
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 BANDS = (1_000, 10_000, 100_000)  # queries of 10 values up to so many, as in section 2.5.2
 INTERVALS = 10

@@ -18,10 +18,9 @@ from containment_data import Sets, sketch_sets
 from lakejoin.engines.containment.lsh_ensemble import LshEnsemble, SketchedQuery
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.locations import Location
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.sketches import SCHEMES, Sketches, SketchOptions, write_sketches
-
-Array = np.ndarray[Any, Any]
 
 _CHUNK = 4096  # values that datasketch's arithmetic takes at once, so that it stays in cache
 

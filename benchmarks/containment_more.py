@@ -16,9 +16,8 @@ from containment_data import Sets, generated, sample, sketch_sets, truth
 from containment_engines import Indexed, Ours, sketched
 from containment_plots import plot_errors
 from lakejoin.engines.containment.lsh_ensemble import LshEnsemble
+from lakejoin.model import Array
 from lakejoin.store.sketches import SCHEMES, SketchOptions
-
-Array = np.ndarray[Any, Any]
 
 _SIZES = (5, 10, 20, 50, 100, 200, 500, 1_000, 5_000)
 _PAIRS = 400

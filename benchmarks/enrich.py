@@ -42,10 +42,10 @@ from lakejoin.enrich.evaluation import Forest, fill_gaps, make_folds, score_pred
 from lakejoin.enrich.inputs import Target, make_target
 from lakejoin.enrich.links import LinkRequest
 from lakejoin.lake import Lake
+from lakejoin.model import Array
 
 FOLDS, TREES = 5, 100
 METHODS = {"equal": "equal", "fuzzy": "fuzzy", "meaning": "meaning", "all ways": "auto"}
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +24,8 @@ from lakejoin.joins.fuzzy.pair_evidence import (
     pair_features,
     word_doubts,
 )
+from lakejoin.model import Array
 
-Array = np.ndarray[Any, Any]
 Table = tuple[Array, Array, Array]  # evidence of pairs, the text of each, whether it is right
 
 FEW = 100  # texts: a table with fewer counts less than the others

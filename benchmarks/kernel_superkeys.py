@@ -30,6 +30,7 @@ import numpy as np
 from numba import njit
 
 from harness import alternate, median_run, record
+from lakejoin.model import Array
 from lakes import generate
 
 HERE = Path(__file__).parent
@@ -39,7 +40,6 @@ _ROWS = 64 << 20  # bytes of super keys that are filtered
 _PYTHON = 20_000  # values that Python hashes
 _LIMIT = 256  # combinations of a value that are tested one by one
 
-Array = np.ndarray[Any, Any]
 Run = Callable[[], Any]
 
 

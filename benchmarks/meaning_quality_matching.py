@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from lakejoin.encoders import open_encoder
+from lakejoin.model import Array
 
-Array = np.ndarray[Any, Any]
 Texts = Sequence[str]
 Similarity = Callable[[Texts, Texts], Array]
 

@@ -19,13 +19,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lakejoin.locations import Location
-from lakejoin.model import ColumnData, ColumnProfile, TableData, null_id
+from lakejoin.model import Array, ColumnData, ColumnProfile, TableData, null_id
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
@@ -33,8 +32,6 @@ from lakejoin.store.segment_builder import SegmentBuilder
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.values.column_encoder import narrow_ids
 from nary_words import Vocabulary, make_vocabulary
-
-Array = np.ndarray[Any, Any]
 
 VERSION = 2
 NULLS = 0.02  # of the cells of background tables

@@ -7,18 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from lakejoin.engines.composite import KeyCounters, Mate, MateOptions
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.segment import ComponentRecord, Segment
 from lakejoin.store.super_keys import SuperKeyComponent
 from nary_duckdb import DuckKeys, HashedKey
 from nary_queries import Asked
-
-Array = np.ndarray[Any, Any]
 
 K = 10
 OPENED = ("catalog", "dictionary", "rows", "postings", "column_rows", "indexed")

@@ -17,8 +17,6 @@ from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.snapshot import Snapshot
 from nary_lake import Plan
 
-Array = np.ndarray[Any, Any]
-
 REAL_BANDS = (100, 1_000, 10_000)
 _SHORT = {"web-table": "WT", "open-data": "OD"}
 KEYS = (ColumnType.TEXT, ColumnType.INTEGER)

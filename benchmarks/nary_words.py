@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.model import ColumnType
+from lakejoin.model import Array, ColumnType
 from lakejoin.values.column_encoder import encode_column
 
-Array = np.ndarray[Any, Any]
 Rng = np.random.Generator
 
 _ONSETS = "b br c ch d dr f fr g gr h j k kl l m n p pr r s sch sh st t th tr v w z".split()  # noqa: SIM905

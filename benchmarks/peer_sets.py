@@ -12,18 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 from numba import njit
 
+from lakejoin.model import Array
 from set_lakes import SetLake
 from set_queries import SetQuery
 from set_statistics import PARTS, hash_of, hashes_of, in_part
-
-Array = np.ndarray[Any, Any]
 
 TUNED_ROWS = 8_192  # rows of a row group; by default 122,880
 TUNED_VALUES = 10_000

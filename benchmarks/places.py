@@ -30,8 +30,7 @@ from typing import Any
 import numpy as np
 
 from harness import alternate, median_run, record
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 EXTENT = 40_000.0  # metres
 _CENTRE, _DEGREES = np.array([40.75, -73.95]), np.array([0.36, 0.475])

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+
+from lakejoin.model import Array
 
 mpl.use("svg")
 import matplotlib.pyplot as plt
 
 from search_timing import Timings
 from set_queries import BANDS, INTERVALS, band_name
-
-Array = np.ndarray[Any, Any]
 
 STYLE = {
     "auto": ("lakejoin (auto)", "#1b6ca8", "o-"),

@@ -22,18 +22,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakejoin.model import null_id
+from lakejoin.model import Array, null_id
 from lakejoin.values.column_encoder import encode_query
 from lakejoin.values.text_arrays import TextTable
 from predicates_data import Predicate
-
-Array = np.ndarray[Any, Any]
 
 EPSILON = 0.1  # of the values that need not be in the key
 JACCARD, STRENGTH, COVERAGE = 0.5, 0.5, 0.001

@@ -11,7 +11,6 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,6 @@ from lakejoin.store.segment import Segment
 from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.snapshot import Snapshot
 
-Array = np.ndarray[Any, Any]
 Rewriting = Callable[[str], str | None]
 
 VALUES = 400  # of a column, at most

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from lakejoin.engines.overlap import OverlapIndex
+from lakejoin.model import Array
 from peer_sets import DuckPeer, PythonPeer, make_duckdb, make_tuned_duckdb
 from set_lakes import SetLake
 from set_queries import SetQuery
-
-Array = np.ndarray[Any, Any]
 
 OURS = ("auto", "merge", "probe", "josie")
 

@@ -10,8 +10,6 @@ import numpy as np
 from search_timing import Timings
 from set_queries import BANDS, band_name
 
-Array = np.ndarray[Any, Any]
-
 DUCKDB_TARGETS = (2_000, 400, 100)  # by band: how many times slower DuckDB is at least
 MERGE_TARGETS = {"open-data": 2.0, "web-table": 8.0}
 WORST = 1.2  # of MergeList's time that no query exceeds

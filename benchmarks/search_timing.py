@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from lakejoin.model import Array
 from search_contenders import Contender
 from set_queries import SetQuery
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)

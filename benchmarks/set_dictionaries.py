@@ -7,19 +7,17 @@ time to find the codes of a query's values can be measured with the index's own 
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lakejoin.kernels.hashes import hash_strings
 from lakejoin.locations import Location
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.dictionary import Dictionary, write_directory, write_texts
 from set_lakes import SegmentSets, SetLake
 from set_queries import SetQuery
-
-Array = np.ndarray[Any, Any]
 
 _WIDTH = 10
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)

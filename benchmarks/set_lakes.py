@@ -33,12 +33,11 @@ from numba import njit
 from lake_plan import DAYS, SHAPES, Plan
 from lakejoin.kernels.token_groups import group_pairs
 from lakejoin.locations import Location
+from lakejoin.model import Array
 from lakejoin.store import postings
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.postings import Postings, PostingsComponent
 from set_statistics import SetStatistics, hashes_of, measure, mix
-
-Array = np.ndarray[Any, Any]
 
 PAIRS_PER_CELL = {"open-data": 0.585, "web-table": 0.834}
 # As large as a segment gets: by text for open data, by the number of files for web tables.

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numba import njit
 
+from lakejoin.model import Array
 from set_lakes import NOWHERE, SetLake
-
-Array = np.ndarray[Any, Any]
 
 BANDS = {
     "open-data": ((10, 1_000), (1_000, 10_000), (10_000, 100_000)),

@@ -6,19 +6,17 @@ import json
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import lakejoin
 from lakejoin.kernels.packing import transpose_lists
 from lakejoin.locations import Location
+from lakejoin.model import Array
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
 from set_lakes import SegmentSets, SetLake, open_lake, postings_stamp, write_postings
 from set_statistics import measure
-
-Array = np.ndarray[Any, Any]
 
 
 def real_sets(lake: Path, folder: Path) -> SetLake:

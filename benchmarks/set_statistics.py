@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numba import njit
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 PARTS = 16
 THESIS = {

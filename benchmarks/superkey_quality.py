@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 KINDS = ("xash", "bloom", "fitted", "lhbf", "hash")
 SIZES = (128, 256, 512)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 TAUS = (0.02, 0.04, 0.06, 0.08)
 SHARES = (0.2, 0.4, 0.6, 0.8)

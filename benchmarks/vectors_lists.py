@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 @dataclass(frozen=True, eq=False)

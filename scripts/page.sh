@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the web page of this checkout, from web/ into src/lakejoin/app/server/page/; needs .venv.
+# Builds the web page of this checkout, from web/ into src/lakejoin/server/page/; needs .venv.
 # Where the machine has no Node that is new enough, one is installed into .venv.
 # `scripts/page.sh npm ARGUMENTS` runs npm in web/ with that same Node: scripts/page.sh npm test
 set -euo pipefail

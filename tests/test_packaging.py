@@ -20,7 +20,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 WEB = ROOT / "web"
-PAGE = "lakejoin/app/server/page/"
+PAGE = "lakejoin/server/page/"
 MADE_BY_TOOLS = ("node_modules/", f"src/{PAGE}")
 
 needs_web = pytest.mark.skipif(

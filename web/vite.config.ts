@@ -7,7 +7,7 @@ export default defineConfig({
   base: "/",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
-    outDir: "../src/lakejoin/app/server/page",
+    outDir: "../src/lakejoin/server/page",
     emptyOutDir: true,
     license: { fileName: "licenses.md" }, // of bundled packages; shipped in the wheel
     target: "es2022",

@@ -13,12 +13,13 @@ changed: new columns are a new segment with a grid of its own, and deleted ones 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from lakejoin.engines.meaning.hits import VectorCounters
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from published.grid_blocking import Scale, block, by_query, scale_of
 from published.grid_cells import Cells, Frame, cells_of, most_levels, ordered
 from published.grid_cost import best_levels
@@ -41,8 +42,6 @@ from published.pivots import choose_pivots, mapped, usual_pivots
 
 if TYPE_CHECKING:
     from lakejoin.engines.meaning.engine import VectorSpace
-
-Array = np.ndarray[Any, Any]
 
 _SAMPLE = 16_384  # vectors to choose pivots from
 _BATCH = 512  # queries that are blocked together, or fewer, so that there are not more than

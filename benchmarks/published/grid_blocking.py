@@ -10,15 +10,14 @@ against leaves.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
+from lakejoin.model import Array
 from published.grid_cells import Cells
-
-Array = np.ndarray[Any, Any]
 
 
 class Scale(NamedTuple):

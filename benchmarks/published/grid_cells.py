@@ -9,13 +9,12 @@ these numbers the children of a cell, and the vectors in it, follow each other.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _BITS = 62  # of a cell's number
 _DEEP = 12  # levels at most

@@ -19,14 +19,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from lakejoin.model import Array
 from published.grid_blocking import block, scale_of
 from published.grid_cells import Cells, Frame, cells_of, ordered
-
-Array = np.ndarray[Any, Any]
 
 _RADII = 10
 _QUERIES = 20  # for each radius

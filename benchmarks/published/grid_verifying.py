@@ -12,15 +12,14 @@ mismatched by all others. That settles lemma 7, for columns that were never met 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
+from lakejoin.model import Array
 from published.metric import Reach, distance
-
-Array = np.ndarray[Any, Any]
 
 DONE = 2**31 - 1  # in `passed`: the column is settled
 # What is counted, by its place in the tally: comparisons of cells and of mapped vectors, distances,

@@ -10,12 +10,13 @@ others (`groups_dominance`). Algorithm 4 is `GroupMethod.counts`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from lakejoin.engines.meaning.hits import VectorCounters
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from published.groups_building import (
     build_groups,
     build_lists,
@@ -41,8 +42,6 @@ from published.pivots import choose_pivots, mapped
 
 if TYPE_CHECKING:
     from lakejoin.engines.meaning.engine import VectorSpace
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,14 @@ A column has those of the centres to which one of its vectors is nearest.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from published.loaded import Loaded
 from published.metric import distances, paired_distances
-
-Array = np.ndarray[Any, Any]
 
 _SAMPLE = 16_384
 _BATCH = 4_096

@@ -14,13 +14,12 @@ After 1 and 2 other columns are settled as well (`groups_dominance`).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.mapped_arrays import borrow_array
+from lakejoin.model import Array
 from published.grid_verifying import cannot_reach
 from published.groups_building import Groups, Lists
 from published.groups_dominance import accept_dominated, filter_dominated
@@ -43,8 +42,6 @@ from published.groups_state import (
     half,
 )
 from published.metric import Reach, distance
-
-Array = np.ndarray[Any, Any]
 
 
 @njit

@@ -6,17 +6,14 @@ are likely to tell the most.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
+from lakejoin.model import Array
 from published.grid_verifying import cannot_reach
 from published.groups_building import Groups, Lists
 from published.groups_state import OPEN, SETTLED, Asked, Goal, Marks, half
-
-Array = np.ndarray[Any, Any]
 
 
 @njit

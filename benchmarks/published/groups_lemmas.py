@@ -7,12 +7,10 @@ one, so a centre's groups, sorted by radius, are filtered or matched up to some 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 @njit

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 from numba import njit
 
+from lakejoin.model import Array
 from published.groups_building import Groups
 from published.groups_lemmas import within
-
-Array = np.ndarray[Any, Any]
 
 OPEN, SETTLED = 0, 1  # columns to check, and those that were, or need not be
 COMPARED, MEASURED, NEAR = range(3)  # places in the tally

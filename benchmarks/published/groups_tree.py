@@ -10,16 +10,15 @@ Nodes are numbered in preorder, and `skip` is the node after a subtree: a descen
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
+from lakejoin.model import Array
 from published.groups_lemmas import subtree_far
 from published.metric import bounding
-
-Array = np.ndarray[Any, Any]
 
 _LEAF = 4  # centres that are not parted any more
 

@@ -8,17 +8,16 @@ each of its columns is searched as in the papers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.model import Array
 from lakejoin.store.compact_vectors import can_match
 
 if TYPE_CHECKING:
     from lakejoin.engines.meaning.engine import VectorSpace
     from lakejoin.store.compact_vectors import VectorSource
-
-Array = np.ndarray[Any, Any]
 
 _BATCH = 65_536
 

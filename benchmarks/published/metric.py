@@ -8,7 +8,7 @@ outside the radius, and what is within `sure` is inside, whatever was rounded.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -22,8 +22,7 @@ from lakejoin.engines.meaning.vector_distances import (
     squared_l2,
 )
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _L1, _ANGULAR = METRICS.index("l1"), METRICS.index("angular")
 # Distances that are kept are rounded to float32: so much of the largest of them is more than four

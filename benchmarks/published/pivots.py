@@ -15,14 +15,11 @@ where the vectors do not have as many ends.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from published.metric import distances
-
-Array = np.ndarray[Any, Any]
 
 MOST = 16  # so that a cell's place has a few bits a pivot
 _LOW = 100  # dimensions up to which 3 pivots do (table VI of the paper: 50 and 300 dimensions)

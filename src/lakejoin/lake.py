@@ -324,7 +324,7 @@ class Lake:
         >>> answer[:1].write("longer.csv")  # doctest: +SKIP
         """
         since = time.perf_counter()
-        from lakejoin.search.options import check_k
+        from lakejoin.engines.limits import check_k
         from lakejoin.union.union_search import search_unions
 
         if k is not None:
@@ -375,8 +375,8 @@ class Lake:
 
         >>> lakejoin.open("data.index").paths("flights.csv", "countries.csv")  # doctest: +SKIP
         """
+        from lakejoin.engines.limits import check_k
         from lakejoin.paths.path_search import find_paths
-        from lakejoin.search.options import check_k
 
         check_k(k)
         ends, notes = zip(*(self._path_end(end) for end in (table, other_table)), strict=True)

@@ -11,6 +11,17 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    Array = np.ndarray[Any, Any]
+
+
+def __getattr__(name: str) -> Any:
+    """`Array` loads numpy when a module asks for it; the other nouns need no library."""
+    if name == "Array":
+        import numpy as np
+
+        return np.ndarray[Any, Any]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 class ColumnType(StrEnum):
     """The type of a column's values.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import lakejoin
-from app.server.served import Served, serving
+from server.served import Served, serving
 from e2e.visiting import PATIENCE, Visitor, visiting
 from fake_spark import FakeSpark
 from lakejoin.cli import demo_lake

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from app.server.served import Served
+from server.served import Served
 from e2e.visiting import Visitor, visiting
 
 AIRPORTS = "vega_datasets/airports.csv"

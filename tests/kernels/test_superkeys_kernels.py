@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lakejoin.kernels.superkey_filter import filter_rows
 from lakejoin.kernels.superkey_rows import write_hash_bits
 from lakejoin.kernels.xash import CLASS_CHARACTERS, CLASSES, count_classes
+from lakejoin.model import Array
 from lakejoin.store.dictionary import string_buffers
 from lakejoin.store.row_filters import (
     BloomFilter,
@@ -22,8 +23,6 @@ from lakejoin.store.row_filters import (
     xash_numbers,
 )
 from oracle import superkeys as oracle
-
-Array = np.ndarray[Any, Any]
 
 SIZES = (128, 256, 512)
 _QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

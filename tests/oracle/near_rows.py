@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
+
 Found = list[tuple[int, int]]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from lakejoin.engines.distance.distance_metrics import (
     number_ranges,
     vector_limit,
 )
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 def haversines(mine: Array, theirs: Array) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,10 +12,10 @@ from lakejoin.engines.overlap import OverlapIndex
 from lakejoin.engines.overlap.read_costs import ReadCosts
 from lakejoin.kernels.token_groups import group_pairs
 from lakejoin.locations import Location
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.postings import Postings, PostingsComponent
 
-Array = np.ndarray[Any, Any]
 Found = list[tuple[int, int, int]]
 
 KINDS = ("merge", "stopping", "probe", "josie")

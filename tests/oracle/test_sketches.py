@@ -21,6 +21,7 @@ from lakejoin.engines.containment.lsh_ensemble import (
 from lakejoin.errors import DamagedIndex, InputError
 from lakejoin.kernels.minhash import estimate_shared, score_counts, sketch
 from lakejoin.locations import Location
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.sketches import (
     SCHEMES,
@@ -30,8 +31,6 @@ from lakejoin.store.sketches import (
     optimal_uppers,
     write_sketches,
 )
-
-Array = np.ndarray[Any, Any]
 
 _QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 _SCHEMES = sorted(SCHEMES)

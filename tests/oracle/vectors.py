@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 ROUNDING = 1e-9
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lakejoin.encoders import open_encoder
 from lakejoin.encoders.mixed_encoder import Mix
 from lakejoin.lake import Lake
@@ -20,8 +18,6 @@ from lakejoin.store.segment import Segment
 from oracle.lakes import PlainTable
 from oracle.search import lake_of, set_of
 from oracle.vectors import near
-
-Array = np.ndarray[Any, Any]
 
 FEW = open_encoder("characters", mix=Mix(16))  # of few numbers: a small lake is made quickly
 STREETS = ["12 Main St", "7 Oak Avenue", "3 Elm Road", "99 Station Road", "1 Market Square"]

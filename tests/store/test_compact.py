@@ -16,7 +16,7 @@ from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.compact_vectors import LEAF, CompactVectors, MatrixSource, write_compact_vectors
 from oracle.vectors import all_distances
-from search.vector_spaces import KINDS, unit, vectors_of
+from engines.vector_spaces import KINDS, unit, vectors_of
 
 
 def by_position(compact: CompactVectors) -> np.ndarray[Any, Any]:

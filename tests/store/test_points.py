@@ -39,7 +39,6 @@ from lakejoin.store.segment import Segment
 from lakejoin.store.segment_builder import SegmentBuilder
 from oracle.lakes import encode_table
 
-Array = np.ndarray[Any, Any]
 Columns = dict[str, Sequence[Any]]
 
 _QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import webbrowser
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -129,13 +130,8 @@ def serve_command(
     """
     from dataclasses import replace
 
-    try:
-        import fastapi  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise MissingDependency(
-            "lakejoin serve needs more packages: pip install 'lakejoin[serve]'"
-        ) from None
+    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+        raise MissingDependency("lakejoin serve needs more packages: pip install 'lakejoin[serve]'")
     from lakejoin.server.settings import Limits, Settings, default_folder
 
     lake = api.open(index)

@@ -6,18 +6,18 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.query import NO_CELL, ColumnSpellings
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.model import ValueRules
 
-Array = np.ndarray[Any, Any]
 BothSides = tuple[Array, Array]  # of the left and of the right side
 
 # What DuckDB's `trim` removes: Unicode separators, but no tabs or line ends.

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 class AddableCounters:

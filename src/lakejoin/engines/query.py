@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lakejoin.model import ColumnProfile, ColumnType, Dialect
+from lakejoin.model import Array, ColumnProfile, ColumnType, Dialect
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
 
-
-Array = np.ndarray[Any, Any]
 
 CACHED_VALUES = 1_000  # values
 

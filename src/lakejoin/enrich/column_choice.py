@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,13 +17,12 @@ from lakejoin.enrich.leakage import (
     find_own_versions,
     predicts_alone,
 )
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     from lakejoin.enrich.inputs import Target
     from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns
 
-
-Array = np.ndarray[Any, Any]
 
 _CUT = 30  # columns that a forest gets
 _DRAWS = 8  # draws of noise

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from lakejoin.enrich.inputs import Target
 
 
-Array = np.ndarray[Any, Any]
 Folds = list[tuple[Array, Array]]
 
 TREES = 60

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import UnusableTarget
+from lakejoin.model import Array
 from lakejoin.sources.frames import to_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-Array = np.ndarray[Any, Any]
 
 TASKS = ("auto", "regression", "classification")
 LEAST_TARGETS = 10  # least rows with a target

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from lakejoin.model import null_id
+from lakejoin.model import Array, null_id
 from lakejoin.ranking.row_agreement import find_rows
 from lakejoin.store.dictionary import NOT_FOUND
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from lakejoin.enrich.text_similarity import TextMatcher
     from lakejoin.joins.learned.program_finder import LearnedJoin
     from lakejoin.model import ValueRules
-
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from lakejoin.enrich.key_partners import DistinctKeys, distinct_keys, key_hashes
 from lakejoin.enrich.links import Link
 from lakejoin.enrich.partner_table import PartnerTable
 from lakejoin.joins.join_inputs import table_subject
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from lakejoin.enrich.key_partners import Partners
     from lakejoin.store.snapshot import Snapshot
 
-
-Array = np.ndarray[Any, Any]
 
 ROWS = "rows"  # the column with the number of rows of a partner
 _COLUMNS = 100  # examined per table

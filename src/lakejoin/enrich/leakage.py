@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.enrich.inputs import mean_ranks
 from lakejoin.enrich.key_partners import distinct_keys, distinct_tokens
 from lakejoin.enrich.partner_table import PartnerTable
+from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns
     from lakejoin.enrich.links import Link
     from lakejoin.store.snapshot import Snapshot
-
-Array = np.ndarray[Any, Any]
 
 _ROWS = 300  # rows of the query table that are compared
 _FEWEST = 10

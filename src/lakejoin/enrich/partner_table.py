@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.enrich.key_partners import Partners
 from lakejoin.errors import UnknownTable
+from lakejoin.model import Array
 from lakejoin.store.rows import NULL
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from lakejoin.store.catalog import ColumnEntry
     from lakejoin.store.snapshot import Snapshot
-
-Array = np.ndarray[Any, Any]
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 

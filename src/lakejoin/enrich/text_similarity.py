@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.enrich.partner_table import PartnerTable
-
-Array = np.ndarray[Any, Any]
 
 _PRECISION = 0.9
 _BLOCK = 1 << 10  # texts compared at a time

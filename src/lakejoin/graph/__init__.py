@@ -1,1 +1,1 @@
-"""Find all pairs of columns of a lake that join, by the inverted index."""
+"""The join graph of a lake: which columns join with which, what tables reach, and pictures."""

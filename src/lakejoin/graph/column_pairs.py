@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.model import Array
 from lakejoin.store.graph_files import ColumnPairs, column_keys, concat_pairs
 from lakejoin.store.segment_tables import SegmentTables
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
-
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,13 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.graph.graph_elements import Edges, concat_edges
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.graph.join_graph import JoinGraph
 
-Array = np.ndarray[Any, Any]
 Batches = Callable[[], Iterator[Edges]]
 
 _AT_ONCE = 1 << 17  # tables or edges written together

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.graph.column_pairs import best_of_each, sorted_best_first
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.graph_files import (
     ColumnPairs,
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from lakejoin.store.graph_files import PairFile, StoredGraph
     from lakejoin.store.snapshot import Snapshot
 
-
-Array = np.ndarray[Any, Any]
 
 _AT_ONCE = 4_096  # columns that keep only their best partners, checked together
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.graph.neighborhood import EdgeFilter, reach_tables
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     from lakejoin.graph.graph_elements import Edges, GraphNodes
     from lakejoin.graph.join_graph import JoinGraph
-
-Array = np.ndarray[Any, Any]
 
 HOPS = 4  # joins in figure 1.3
 _COMPLETE = 1 - 1e-9

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.engines.limits import check_share
 from lakejoin.errors import InputError
 from lakejoin.graph.graph_elements import Edges, GraphNodes, concat_edges
 from lakejoin.graph.graph_refresh import EarlierGraph
-from lakejoin.search.options import check_share
+from lakejoin.model import Array
 from lakejoin.store.graph_files import ColumnPairs, concat_pairs, cut_ranges
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from lakejoin.graph.neighborhood import Neighborhood
     from lakejoin.store.graph_files import GraphOptions
     from lakejoin.store.snapshot import Snapshot
-
-Array = np.ndarray[Any, Any]
 
 _AT_ONCE = 1 << 20  # pairs that are read together
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.graph.graph_elements import Edges, concat_edges
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     from lakejoin.graph.join_graph import JoinGraph
@@ -121,8 +122,6 @@ def find_neighborhood(
 
     return Neighborhood(table, tuple(steps), links)
 
-
-Array = np.ndarray[Any, Any]
 
 _AT_ONCE = 256  # tables whose edges are read together
 

@@ -8,14 +8,13 @@ candidates only, list by list or candidate by candidate, whichever is less to re
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _STEP = 6  # a binary search costs about as much as reading this many entries in a row
 

@@ -7,18 +7,17 @@ it is read without hashing anything; values with the same hash are compared by t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.graph.column_pairs import SegmentOverlap
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.store.segment import Segment
-
-Array = np.ndarray[Any, Any]
 
 MOST_HASH_RANGES = 256  # every directory knows at least eight bits of a hash
 

@@ -12,19 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.joins.joined_table import JoinedTable
 from lakejoin.joins.row_keys import NO_ROW
+from lakejoin.model import Array
 from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Array = np.ndarray[Any, Any]
 
 _BATCH = 1 << 16
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"

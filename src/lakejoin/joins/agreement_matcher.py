@@ -6,7 +6,7 @@ rows that share a key are separated by it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from lakejoin.joins.agreements import Agreement, find_agreements
 from lakejoin.joins.join_key import NO_RULE, JoinKey, KeyRefinement, KeyRule, side_words
 from lakejoin.joins.report import counted, percent
 from lakejoin.joins.row_keys import NO_KEY
+from lakejoin.model import Array
 from lakejoin.signals.chance import match_chance
 
 if TYPE_CHECKING:
     from lakejoin.joins.join_key import JoinTask
 
-Array = np.ndarray[Any, Any]
 Codes = tuple[Array, Array]  # of all source rows and all target rows
 
 _WRONG = 0.1  # expected share of wrong rows that is acceptable

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Extract, Form, Program, Runs, Split, identity, rewrite_text
 from lakejoin.joins.join_key import JoinKey
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn
+from lakejoin.model import Array
 from lakejoin.signals.chance import LEAST_CHANCE, evidence
 from lakejoin.values.column_encoder import encode_query
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from lakejoin.joins.join_key import JoinTask
 
-
-Array = np.ndarray[Any, Any]
 
 _ROWS = 120  # pairs of rows to compare
 _FIRST = 24  # pairs compared first; the rest only if these look promising

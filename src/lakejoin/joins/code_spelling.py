@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from lakejoin.codegen.join_plan import Spellings, TextForm
 from lakejoin.codegen.programs import Program
 from lakejoin.joins.join_key import LISTED_KINDS, NO_RULE, JoinKey
 from lakejoin.joins.row_keys import NO_KEY
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Array = np.ndarray[Any, Any]
 Text = tuple[Program, "pa.Table"]
 
 FORMS = (TextForm(), TextForm(trim=True), TextForm(lower=True), TextForm(trim=True, lower=True))

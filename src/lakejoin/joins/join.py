@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 NAMES = ("the left table", "the right table")
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Join:

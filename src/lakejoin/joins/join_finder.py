@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from lakejoin.joins.join_key import NO_RULE, JoinKey, JoinTask, KeyRule, Rejecte
 from lakejoin.joins.options import TAU, JoinOptions, Progress
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn, encode_keys
 from lakejoin.joins.value_matchers import match_equal, match_rewritten
+from lakejoin.model import Array
 from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from lakejoin.codegen.programs import Program
     from lakejoin.joins.fuzzy import FuzzyMatches, FuzzyOptions
     from lakejoin.joins.nearest.nearest_rows import RowDistances
-
-
-Array = np.ndarray[Any, Any]
 
 
 def match_fuzzy(task: JoinTask, found: JoinKey | None) -> JoinKey | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from lakejoin.joins.options import JoinOptions, Progress
 from lakejoin.joins.row_keys import NO_KEY, Keys
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from lakejoin.codegen.programs import Program
     from lakejoin.joins.agreements import Agreement
 
-
-Array = np.ndarray[Any, Any]
 
 NO_RULE = -1
 LISTED_KINDS = (

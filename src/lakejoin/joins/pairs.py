@@ -12,13 +12,12 @@ from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Program
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.joins.row_keys import Pairing
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.joins.join import Join
-
-Array = np.ndarray[Any, Any]
 
 _BETWEEN = " · "  # between the columns of a key
 

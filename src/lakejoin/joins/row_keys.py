@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.model import ColumnData, ValueRules, null_id
+from lakejoin.model import Array, ColumnData, ValueRules, null_id
 from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-Array = np.ndarray[Any, Any]
 
 NO_KEY = -1  # of a row that cannot match: a null, or a value missing from the other table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -183,8 +183,6 @@ def _source_side(left: ColumnData, right: ColumnData) -> str:
 def _equal_words(on: ColumnPairs) -> str:
     return " and ".join(f"{left} = {right}" for left, right in on)
 
-
-Array = np.ndarray[Any, Any]
 
 _SAMPLE = 200
 _COLUMNS = 12

@@ -6,14 +6,11 @@ decided for each separator, and `evidence` collects what each value indicates.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from lakejoin.kernels.canonical_numbers import DATE, OPEN_DATE, TEXT, is_digit
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 UNDECIDED, DAY_FIRST, MONTH_FIRST, LEAVE = range(4)
 

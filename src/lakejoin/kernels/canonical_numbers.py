@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # The kind of a value, in three bits. Dates have their format in the bits above.
 TEXT, INTEGER, CODE, DECIMAL, DATE, BOOLEAN, EMPTY, OPEN_DATE = range(8)

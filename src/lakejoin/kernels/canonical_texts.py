@@ -24,8 +24,7 @@ from lakejoin.kernels.canonical_numbers import (
 )
 from lakejoin.kernels.hashes import same_bytes, word_at
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # Marks: the text differs from its canonical form; it needs normalising; it is a null word (of
 # letters or of signs: unless the column says otherwise).

@@ -6,12 +6,10 @@ Texts may be folded (canonical values are) or original.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 ZERO, NINE, PLUS, MINUS, DOT, COMMA, BLANK = 48, 57, 43, 45, 46, 44, 32
 _LOWER = 32  # the bit that makes an ASCII letter lower-case

@@ -7,8 +7,6 @@ cannot: whether `11,575` has decimals or thousands, and which of two numbers is 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -28,8 +26,7 @@ from lakejoin.kernels.coordinate_scanner import (
     skip_blanks,
 )
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # The kind of a text. ROUGH: a number that may not be the nearest float. COMMAS: a decimal comma.
 # THREE: three digits after a comma, decimals or thousands. GROUPS: surely thousands. DEGREES have a

@@ -8,10 +8,9 @@ on a later line, is text.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from numba import njit
+
+from lakejoin.model import Array
 
 PLAIN, ESCAPED = 0, 1
 CLEAN, STRAY = 0, 1
@@ -19,8 +18,6 @@ CLEAN, STRAY = 0, 1
 _LITERAL = -1
 _MORE = -2
 _LF, _CR, _SPACE, _TAB = 10, 13, 32, 9
-
-Array = np.ndarray[Any, Any]
 
 
 @njit(cache=True, nogil=True)

@@ -8,14 +8,11 @@ separator is, its length (0: no split, negative: runs of a kind), and which fiel
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 MOST_FIELDS = 5  # counted from each end
 MOST_SEPARATORS = 8

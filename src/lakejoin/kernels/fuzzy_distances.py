@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 MAX_WORDS = 24  # words of a text; a longer text is no name
 # The Jaro-Winkler similarity from which two words may be the same word, misspelt or inflected. A

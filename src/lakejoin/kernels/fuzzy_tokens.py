@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.hashes import finish, mix
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # The similarity of two texts is the sum, over the tokens that both have, of the products of their
 # weights. The lists of a query's tokens are read from the shortest on, as long as that takes no

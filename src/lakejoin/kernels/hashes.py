@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # The hash is lakejoin's own (multiply, rotate and fold over 8-byte words, then a finaliser) and
 # part of the index format: changing it needs a new format version. The seed changes the multiplier

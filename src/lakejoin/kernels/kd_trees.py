@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # The tree has no pointers. Leaves are blocks of LEAF points, and a node stands for the leaves [low,
 # high): its children are the two halves. Nodes are numbered in preorder, so the left child of node

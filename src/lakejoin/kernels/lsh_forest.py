@@ -13,15 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.hashes import finish, mix
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _BUCKET = 8
 _SLAB = 16  # positions whose entries share a cache line

@@ -8,8 +8,6 @@ result. Until then bytes may be wrong: nothing read from the file is trusted as 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -17,8 +15,7 @@ from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.lsh_forest import key_of
 from lakejoin.kernels.mapped_arrays import flags_at, longs_at, pack_addresses, prefetch, words_at
 from lakejoin.kernels.minhash import estimate_shared, score_counts, score_equal_count
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 DAMAGED = -1
 _FEW = 16  # shorter ranges are scanned, longer ones halved

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import carray, njit, types
 from numba.extending import intrinsic
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # Calling compiled code costs a fraction of a microsecond per array passed, which is more than a
 # small search. So the arrays of an opened file are passed as one array of numbers, made once: the

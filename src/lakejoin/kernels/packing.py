@@ -9,8 +9,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # A number is written in groups of seven bits, the lowest first; the top bit of a byte says that
 # more follow. An ascending list is written as its first number, then each difference less one: a

@@ -14,14 +14,11 @@ smaller side has rows.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _EMPTY = np.int64(-1)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.text_tokens import MAX_CHARACTERS, MAX_TOKENS, cut_tokens, token_rank
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # A sample is all rare tokens of the column up to some rank, which comes with it. Tokens are counted
 # in a table of limited size; when it is full, the upper half of the ranks is dropped. So memory is

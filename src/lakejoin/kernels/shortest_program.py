@@ -13,14 +13,11 @@ Among programs of equally many steps the one of least effort wins.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 CONSTANT = -1
 REST = -1

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.hashes import finish
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.word_kernels import LONGEST_WORD, code_point, utf8_width
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # The bytes of LONGEST_WORD unknown code points, and the mark before them.
 _ROOM = 4 * LONGEST_WORD + 1

@@ -22,8 +22,7 @@ from numba.extending import intrinsic
 
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.mapped_arrays import pointer
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _NONE = np.uint8(0)
 _ONE = np.uint64(1)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.hashes import finish, hash_text
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # A Bloom filter of `hashes` hash functions derives all of them from the text's 64-bit hash h, that
 # of the dictionary with seed 0. With draw(j) = finish(h + (j + 1) * K1), function i takes six bits

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.hashes import finish, hash_text, mix, same_bytes
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # Only ASCII letters are folded here; a caller with others passes texts in lower case. Blanks around
 # a text are ignored, and several in a row count as one. A null or an empty text has the hash 0.

@@ -29,8 +29,7 @@ from numba import njit
 
 from lakejoin.kernels.hashes import finish, mix
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 MAX_CHARACTERS = 256  # characters read of a text
 MAX_TOKENS = 8 * MAX_CHARACTERS  # more tokens than these can have

@@ -25,8 +25,7 @@ from numba import njit
 
 from lakejoin.kernels.hashes import bucket_of, finish, mix, same_bytes
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _BUCKET_PAIRS = 12_288
 _EMPTY = np.uint32(0xFFFFFFFF)

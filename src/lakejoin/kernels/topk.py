@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # A column's rank is a number: its score in the high 32 bits, and below it how small its set is, so
 # that of two columns with equal scores the smaller comes first. Remaining ties are ordered by the

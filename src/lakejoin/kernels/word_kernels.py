@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.hashes import finish, mix
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # Plain IEEE arithmetic in a fixed order, no fast-math: a text has the same bits on every machine
 # and in every batch.

@@ -24,8 +24,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 CLASSES = 37
 CLASS_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz "  # one character per class

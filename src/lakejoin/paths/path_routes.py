@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.model import Array
 from lakejoin.paths.path_hops import Hop, Hops
 from lakejoin.paths.path_tables import SegmentRef, is_external
 from lakejoin.store.dictionary import NOT_FOUND
@@ -93,9 +94,6 @@ def _is_plain(route: Route, begin: SegmentRef) -> bool:
     return len({*tables}) == len(tables) and all(
         entered.other != left.column for entered, left in pairwise(route)
     )
-
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

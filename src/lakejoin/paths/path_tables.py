@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from lakejoin.model import Array
 from lakejoin.search.table_lookup import IndexedTable
 from lakejoin.store.dictionary import NOT_FOUND
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
 
-Array = np.ndarray[Any, Any]
 SegmentRef = tuple[int, int]  # the index of a segment, and of a table or a column in it
 
 

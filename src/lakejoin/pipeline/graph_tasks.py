@@ -25,6 +25,7 @@ from lakejoin.graph.graph_refresh import (
 )
 from lakejoin.graph.segment_overlap import find_overlaps
 from lakejoin.locations import Location
+from lakejoin.model import Array
 from lakejoin.pipeline.job import Job, ProgressReporter
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.graph_files import (
@@ -39,8 +40,6 @@ from lakejoin.store.graph_files import (
 from lakejoin.store.manifest import Manifest, NamedFile
 from lakejoin.store.segment import Segment, SegmentRecord
 from lakejoin.store.snapshot import Snapshot
-
-Array = np.ndarray[Any, Any]
 
 SegmentPair = tuple[int, int]  # a pair of segment indexes, the smaller first
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.composite.query import KeyQuery
 from lakejoin.engines.query import NO_CELL, Query
-from lakejoin.model import null_id
+from lakejoin.model import Array, null_id
 from lakejoin.ranking.row_agreement import find_rows, first_row_of_each
 from lakejoin.store.rows import NULL
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from lakejoin.ranking.join_candidates import JoinCandidate
     from lakejoin.search.result import ResultLocation
     from lakejoin.store.catalog import ColumnEntry
-
-Array = np.ndarray[Any, Any]
 
 _CELLS = 1_000_000  # lake cells to read per table, but at least those of one query value
 _VALUES = 2_000  # query values to sample

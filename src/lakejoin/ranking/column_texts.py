@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.query import NO_CELL, ColumnSpellings
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.joins.row_keys import Keys
-
-Array = np.ndarray[Any, Any]
 
 MOST_ROWS = 50_000  # of several columns
 

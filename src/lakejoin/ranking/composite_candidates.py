@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.composite.query import KeyQuery, distinct_rows, key_query
+from lakejoin.model import Array
 from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
 from lakejoin.ranking.join_score import BELIEVED, Signals, score_join
 from lakejoin.ranking.row_agreement import (
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from lakejoin.search.result import ResultLocation
     from lakejoin.search.searcher import Searcher
 
-Array = np.ndarray[Any, Any]
 Texts = Callable[[Array], "pa.LargeStringArray"]
 
 _FETCHED = 20  # tables

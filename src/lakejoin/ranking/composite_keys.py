@@ -12,18 +12,16 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lakejoin.engines.query import NO_CELL, is_searched
-from lakejoin.model import ColumnType
+from lakejoin.model import Array, ColumnType
 
 if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
     from lakejoin.model import ColumnProfile
-
-Array = np.ndarray[Any, Any]
 
 MAX_KEYS = 3  # keys
 UNIQUE = 0.95  # distinct values per non-null row of a key

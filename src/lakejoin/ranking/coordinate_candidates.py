@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
 from lakejoin.ranking.join_score import Signals
 from lakejoin.search.meaning_search import require_part
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from lakejoin.search.distance_search import DistanceSearch
     from lakejoin.search.result import NearResult
     from lakejoin.search.searcher import Searcher
-
-Array = np.ndarray[Any, Any]
 
 _SAMPLE = 300  # points to compare
 _ASKED, _AMONG = 100, 8_000  # query points whose neighbours are searched, and among how many

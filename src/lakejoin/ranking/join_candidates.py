@@ -14,7 +14,7 @@ import numpy as np
 from lakejoin.engines.query import locate_codes
 from lakejoin.engines.rewritten.engine import LikelyColumn, pair_by_rare_tokens
 from lakejoin.joins.join_inputs import table_subject
-from lakejoin.model import ColumnType
+from lakejoin.model import Array, ColumnType
 from lakejoin.ranking.join_score import (
     Ends,
     JoinScore,
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from lakejoin.search.lake_background import LakeNames
     from lakejoin.search.result import ResultLocation
 
-
-Array = np.ndarray[Any, Any]
 
 _SOME = 8  # values that must match for their rarity to count in full
 _DENSE = 0.5  # chance, as a share of the matches, from which on numbers are compared by their ends

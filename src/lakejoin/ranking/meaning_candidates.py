@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.query import Query, locate_codes
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
 from lakejoin.ranking.join_score import Signals
 from lakejoin.ranking.row_agreement import (
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from lakejoin.search.result import NearResult, ResultLocation
     from lakejoin.search.searcher import Searcher
     from lakejoin.store.segment import Segment
-
-Array = np.ndarray[Any, Any]
 
 _SAMPLE = 24  # query values
 _FEWEST = 8  # values that make a search worthwhile

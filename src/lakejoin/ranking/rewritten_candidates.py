@@ -22,6 +22,7 @@ from lakejoin.engines.query import read_spellings
 from lakejoin.errors import InputError
 from lakejoin.joins.learned.program_cover import LearnOptions
 from lakejoin.joins.learned.program_finder import LearnedJoin, apply_learned, find_programs
+from lakejoin.model import Array
 from lakejoin.ranking.column_texts import ColumnTexts, JoinedTexts, read_column_texts
 from lakejoin.ranking.join_candidates import JoinCandidate, measure_reference, measure_uniqueness
 from lakejoin.ranking.join_score import Signals, compare_ends, find_ends
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from lakejoin.model import ValueRules
     from lakejoin.search.result import ResultLocation
     from lakejoin.search.searcher import Searcher
-
-Array = np.ndarray[Any, Any]
 
 MAX_REWRITTEN_TABLES = 4  # to learn programs for
 _COLUMNS = 2  # of each side

@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.query import NO_CELL
-from lakejoin.model import null_id
+from lakejoin.model import Array, null_id
 from lakejoin.search.lake_background import is_among
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
 
 
-Array = np.ndarray[Any, Any]
 Words = frozenset[str]
 
 _ROWS = 64

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from lakejoin.engines.hits import Counters
+from lakejoin.engines.limits import check_k, check_share
 from lakejoin.errors import InputError, LakejoinError, import_optional
-from lakejoin.search.options import check_k, check_share
 from lakejoin.search.query_columns import to_column_list
 from lakejoin.search.result import Result
 

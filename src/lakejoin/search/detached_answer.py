@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.model import Array
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.search.answer import Answer
     from lakejoin.search.result import Result
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.containment.engine import count_for_share
+from lakejoin.model import Array
 from lakejoin.search.answer_display import format_percent
 from lakejoin.search.options import ByDistance
 from lakejoin.search.point_query import COORDINATE_SEPARATOR, PointQuery, read_points
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from lakejoin.store.point_sets import PointSets
     from lakejoin.store.segment_tables import SegmentTables
     from lakejoin.store.snapshot import Snapshot
-
-Array = np.ndarray[Any, Any]
 
 _NOUNS = {
     "number": "column of numbers",

@@ -6,19 +6,18 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from lakejoin.engines.query import Query, locate_codes
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.store.segment import Segment
 
-
-Array = np.ndarray[Any, Any]
 
 EXAMPLES = 3
 SEPARATOR = " · "  # between the values of a combination in an example

@@ -17,15 +17,13 @@ from lakejoin.engines.query import (
     is_stored_as_text,
     make_query,
 )
-from lakejoin.model import ColumnProfile, ColumnType, ValueRules, null_id
+from lakejoin.model import Array, ColumnProfile, ColumnType, ValueRules, null_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.formats.table_stream import TableStream
     from lakejoin.model import ColumnData
-
-Array = np.ndarray[Any, Any]
 
 
 class ExternalTable:

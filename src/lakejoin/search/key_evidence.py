@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from lakejoin.search.evidence import SharedValues
 if TYPE_CHECKING:
     from lakejoin.engines.composite.key_cells import KeyLookup
     from lakejoin.store.segment import Segment
-
-Array = np.ndarray[Any, Any]
 
 
 class KeyMatches:

@@ -13,6 +13,7 @@ import numpy as np
 from lakejoin.engines.containment.engine import count_for_share
 from lakejoin.engines.query import unsearched_note
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from lakejoin.search.answer_display import format_percent
 from lakejoin.search.options import INITIAL_RULES
 from lakejoin.search.result import Result, ResultLocation
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from lakejoin.search.table_versions import Copies
     from lakejoin.store.segment_tables import SegmentTables
     from lakejoin.store.snapshot import Snapshot
-
-Array = np.ndarray[Any, Any]
 
 _AT_FIRST = 64  # tables to search for first, if the caller wants all that contain enough
 _TIMES = 8

@@ -6,11 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from lakejoin.model import Array
 from lakejoin.signals.chance import (
     PATTERN_VALUES,
     WrongValues,
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
 
-
-Array = np.ndarray[Any, Any]
 
 _SAMPLE = 150
 

@@ -15,6 +15,7 @@ import numpy as np
 from lakejoin.engines.containment.engine import count_for_share
 from lakejoin.engines.query import Query, locate_codes
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from lakejoin.search.answer_display import format_percent
 from lakejoin.search.options import AUTO, DEFAULT_MIN, ByMeaning
 from lakejoin.search.result import NearResult, ResultLocation
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from lakejoin.store.segment_tables import SegmentTables
     from lakejoin.store.snapshot import Snapshot
 
-
-Array = np.ndarray[Any, Any]
 
 _KEPT = 64 << 20  # bytes of vectors, or of pairs, that an answer may cache for its evidence
 

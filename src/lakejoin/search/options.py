@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, TypeAlias
 
+from lakejoin.engines.limits import check_k, check_share
 from lakejoin.errors import InputError
 
 AUTO = "auto"
@@ -232,16 +233,3 @@ class SearchOptions:
                 f"algorithm ({self.algorithm!r}) applies to a single column, not to a composite key"
             )
         return self
-
-
-def check_k(k: Any) -> None:
-    """Raise an error unless `k` is a positive integer (and no bool)."""
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise InputError(f"k must be a positive integer, not {k!r}")
-
-
-def check_share(share: Any, name: str) -> None:
-    """Raise an error unless `share` is a number between 0 and 1."""
-    number = isinstance(share, Real) and not isinstance(share, bool)
-    if not number or math.isnan(share) or not 0.0 <= share <= 1.0:
-        raise InputError(f"{name} must be a number between 0 and 1, not {share!r}")

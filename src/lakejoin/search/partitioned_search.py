@@ -21,6 +21,7 @@ from lakejoin.engines.containment.engine import (
 )
 from lakejoin.engines.hits import ExcludedColumns, RankedHits, merge_ranked_hits
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from lakejoin.search.options import AUTO, ByMeaning
 from lakejoin.search.query_columns import ColumnChoice
 from lakejoin.search.searcher import Searcher, left_out_note
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from lakejoin.search.key_search import KeySearch
     from lakejoin.search.meaning_search import MeaningSearch
     from lakejoin.search.options import SearchOptions
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.composite.query import distinct_rows
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from lakejoin.store.coordinate_columns import (
     LATITUDE,
     LONGITUDE,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.engines.query import QueryTable
-
-Array = np.ndarray[Any, Any]
 
 COORDINATE_SEPARATOR = ", "  # between latitude and longitude
 _POLE = 90.0

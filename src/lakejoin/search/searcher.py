@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from lakejoin.engines.containment.engine import ContainmentEngine, filter_by_sha
 from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
 from lakejoin.engines.query import Query, unsearched_note
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from lakejoin.search.answer import Answer
 from lakejoin.search.answer_display import format_percent
 from lakejoin.search.evidence import QueryCodes, SearchedValues, find_shared_values
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from lakejoin.search.meaning_search import MeaningIndex, MeaningSearch
     from lakejoin.search.query_columns import ColumnChoice
     from lakejoin.store.snapshot import Snapshot
-
-Array = np.ndarray[Any, Any]
 
 _FEW = 100  # values: sketches miss smaller queries in large columns
 _EXACTLY = "search by overlap counts exactly"

@@ -21,7 +21,7 @@ from lakejoin.engines.query import (
     read_spellings,
 )
 from lakejoin.errors import InputError, UnknownTable
-from lakejoin.model import ColumnProfile
+from lakejoin.model import Array, ColumnProfile
 from lakejoin.search.external_table import ExternalTable, FileRows, FrameRows
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
-
-
-Array = np.ndarray[Any, Any]
 
 
 class IndexedTable:

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.query import NO_CELL, QueryTable
-from lakejoin.model import null_id
+from lakejoin.model import Array, null_id
 from lakejoin.store.dictionary import string_buffers
 from lakejoin.store.rows import NULL
 from lakejoin.store.segment_tables import SegmentTables
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
 
 
-Array = np.ndarray[Any, Any]
 Name = tuple[str, int]  # of a column, and how many columns before it have the same name
 
 COMPARED = 30  # best tables of an answer

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.model import Array
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-Array = np.ndarray[Any, Any]
 
 LARGEST_DISTANCE = 2.0  # the largest distance of two vectors of length 1; tau is a share of it
 OWN_TAU = 0.30  # measured for encoders that combine words with characters: docs/encoders.md

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.model import Array
 from lakejoin.signals.wrong_values import wrong_numbers, wrong_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Array = np.ndarray[Any, Any]
 Lookup = Callable[["pa.LargeStringArray"], Any]  # which texts a column contains: Arrow booleans
 
 LEAST_CHANCE = 0.02  # unrelated tables share a word now and then

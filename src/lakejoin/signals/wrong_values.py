@@ -17,14 +17,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Array = np.ndarray[Any, Any]
 WrongTexts = list[str | None]
 
 _STEPS = (1, -1, 2, -2, 5, 10, -10, 100, 1000)

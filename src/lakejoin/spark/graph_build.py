@@ -23,6 +23,7 @@ from lakejoin.errors import IndexProblem, NewerIndex
 from lakejoin.graph.graph_refresh import EarlierGraph
 from lakejoin.graph.segment_overlap import MOST_HASH_RANGES
 from lakejoin.locations import Location
+from lakejoin.model import Array
 from lakejoin.pipeline.build import Cluster, build_name
 from lakejoin.pipeline.graph_tasks import (
     CountWork,
@@ -49,7 +50,6 @@ from lakejoin.store.snapshot import Snapshot
 if TYPE_CHECKING:
     from lakejoin.store.segment import SegmentRecord
 
-Array = np.ndarray[Any, Any]
 Files = dict[int, tuple[str, ...]]  # by segment
 
 _VALUES = 4 << 20  # values of all segments in one range of hashes

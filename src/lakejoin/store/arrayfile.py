@@ -17,8 +17,7 @@ import xxhash
 
 from lakejoin.errors import DamagedIndex, NewerIndex
 from lakejoin.locations import Location, sync
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 MAGIC = b"LAKEJOIN"
 VERSION = 1

@@ -28,11 +28,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from lakejoin.errors import DamagedIndex, InputError
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
-
-Array = np.ndarray[Any, Any]
 
 AXES = 64  # coordinates stored; all of them in fewer dimensions, fewer for few vectors
 WIDE = 16  # coordinates that the tree and its boxes use

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-Array = np.ndarray[Any, Any]
 
 NOT_FOUND = np.uint32(0xFFFFFFFF)
 _SLICE = 1 << 20

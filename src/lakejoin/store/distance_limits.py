@@ -11,13 +11,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from lakejoin.errors import InputError
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 EARTH_RADIUS = 6_371_008.8  # metres: the mean radius
 METRES, SHARE, ABSOLUTE = UNITS = ("m", "share", "absolute")

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.errors import IndexProblem, InputError, NewerIndex
 from lakejoin.locations import Location
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.manifest import Manifest, NamedFile
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import SegmentRecord
-
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from lakejoin.errors import BuildFailed, DamagedIndex
-from lakejoin.model import ColumnType
+from lakejoin.model import Array, ColumnType
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
 from lakejoin.store.compact_vectors import (
     CompactVectors,
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from lakejoin.store.catalog import Catalog
     from lakejoin.store.segment import Segment, SegmentRecord
 
-
-Array = np.ndarray[Any, Any]
 
 TEXT_TYPES = (ColumnType.TEXT, ColumnType.MIXED)
 STORED_SUFFIX = "\nkept"  # suffix of an identity (one line): full vectors are stored too

@@ -8,16 +8,15 @@ nearest float64 of the text.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.model import Array
 from lakejoin.store.dictionary import string_buffers
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Array = np.ndarray[Any, Any]
 
 # A column has a kind if at least this share of its distinct values has it.
 KIND_SHARE = 0.95

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.model import ColumnType
+from lakejoin.model import Array, ColumnType
 from lakejoin.store.coordinate_columns import (
     LATITUDE,
     LONGITUDE,
@@ -29,15 +29,13 @@ from lakejoin.store.parsed_numbers import (
     parse_vectors,
     vector_share,
 )
-from lakejoin.store.point_sets import COORDINATES, NUMBER, VECTOR, PointSet, PointSource
+from lakejoin.store.point_kinds import COORDINATES, NUMBER, VECTOR, PointSet, PointSource
 from lakejoin.store.rows import NULL
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.store.point_sets import PointSets
-
-Array = np.ndarray[Any, Any]
 
 _SLICE = 1 << 18  # values parsed at once
 _SAMPLE = 64  # values that decide whether a text column is examined

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from lakejoin.errors import DamagedIndex
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
+from lakejoin.store.point_kinds import COORDINATES, KINDS, NUMBER, VECTOR, PointSet, PointSource
 
 if TYPE_CHECKING:
-    from lakejoin.store.catalog import Catalog
-    from lakejoin.store.dictionary import Dictionary
-    from lakejoin.store.rows import Rows
+    pass
 
 
 __all__ = [
@@ -29,8 +29,6 @@ __all__ = [
     "PointsComponent",
     "PointsWriter",
 ]  # fmt: skip
-
-Array = np.ndarray[Any, Any]
 
 BLOCK = 256  # points per bounding box
 NO_COLUMN = np.uint32(0xFFFFFFFF)
@@ -251,32 +249,3 @@ def _is_whole(numbers: Array, power: int) -> bool:
 def widen_numbers(stored: Array, power: int) -> Array:
     """The original numbers, as float64."""
     return stored.astype(np.float64) if power == 0 else stored / 10.0**power
-
-
-NUMBER, COORDINATES, VECTOR = KINDS = ("number", "place", "vector")
-
-
-class PointSource(Protocol):
-    """What point sets are built from: a `lakejoin.store.segment.Segment`."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """The tables and columns."""
-
-    @property
-    def dictionary(self) -> Dictionary:
-        """The values."""
-
-    @property
-    def rows(self) -> Rows:
-        """The rows."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PointSet:
-    """A set to be written: distinct points (n, d) in order, and the number of rows of each."""
-
-    kind: str
-    columns: tuple[int, ...]
-    points: Array
-    repeats: Array

@@ -22,14 +22,13 @@ for every list entry its position, the number of the column's values up to there
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from lakejoin.errors import BuildFailed
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-
-Array = np.ndarray[Any, Any]
 
 MARK = 64  # groups between two marks in a long set
 SAMPLE = 64  # groups between two sampled ones

@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from lakejoin.errors import DamagedIndex
-from lakejoin.model import ColumnType
+from lakejoin.model import Array, ColumnType
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.catalog import Catalog
 from lakejoin.store.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from lakejoin.store.dictionary import Texts
-
-Array = np.ndarray[Any, Any]
 
 MOST = 2048  # pieces per column at most
 FEW = 64  # allowed for every column

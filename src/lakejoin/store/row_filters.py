@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile
 from lakejoin.store.catalog import Catalog
 from lakejoin.store.dictionary import Dictionary
@@ -22,8 +23,6 @@ from lakejoin.store.rows import Rows
 
 if TYPE_CHECKING:
     from lakejoin.kernels.superkey_rows import ValueBits
-
-Array = np.ndarray[Any, Any]
 
 MOST_HASHES = 255
 ENOUGH_HASHES = 24  # all set by chance in less than one row in ten million

@@ -6,10 +6,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.dictionary import Texts
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from lakejoin.kernels.superkey_rows import SegmentCells
     from lakejoin.model import ColumnData
 
-
-Array = np.ndarray[Any, Any]
 
 NULL = np.uint32(0xFFFFFFFF)
 

@@ -6,12 +6,13 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from lakejoin.errors import DamagedIndex
 from lakejoin.locations import Location
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.catalog import Catalog, TableEntry
 from lakejoin.store.dictionary import Dictionary
@@ -36,8 +37,6 @@ from lakejoin.store.super_keys import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-Array = np.ndarray[Any, Any]
 
 _OPTIONS = {"meaning": " --with meaning", "points": " --with distance"}
 

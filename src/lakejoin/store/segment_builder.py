@@ -6,13 +6,13 @@ import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.errors import BuildFailed
 from lakejoin.locations import Location
-from lakejoin.model import ColumnData, ColumnType, TableData
+from lakejoin.model import Array, ColumnData, ColumnType, TableData
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.catalog import CatalogWriter, ColumnEntry
 from lakejoin.store.dictionary import string_buffers, write_directory, write_texts
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from lakejoin.kernels.token_groups import TokenGroups
 
-
-Array = np.ndarray[Any, Any]
 
 # Decimals (measures) and booleans join by coincidence: searched only with --all-columns.
 SEARCHED_TYPES = frozenset({ColumnType.TEXT, ColumnType.INTEGER, ColumnType.DATE, ColumnType.MIXED})

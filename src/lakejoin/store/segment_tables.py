@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.model import Array
+
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
-
-Array = np.ndarray[Any, Any]
 
 
 class SegmentTables:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from lakejoin.errors import DamagedIndex, InputError
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.dictionary import Dictionary
-
-Array = np.ndarray[Any, Any]
 
 
 def optimal_uppers(sizes: Array, partitions: int) -> Array:

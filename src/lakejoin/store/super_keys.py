@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from lakejoin.errors import DamagedIndex, InputError
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.dictionary import string_buffers
 from lakejoin.store.row_filters import FILTER_KINDS, FILTERS, RowFilter, XashFeatures
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.store.row_filters import ValueSource
-
-Array = np.ndarray[Any, Any]
 
 KEY_SIZES = (128, 256, 512)
 _PART = 1 << 18  # rows whose super keys are computed at once

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
+from lakejoin.model import Array
 from lakejoin.union.column_likeness import Likeness
 
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.segment import Segment
-
-Array = np.ndarray[Any, Any]
 
 PREVIEWED = 5  # rows in a preview
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.model import ColumnType
+from lakejoin.model import Array, ColumnType
 from lakejoin.search.answer_display import format_percent
 from lakejoin.signals.chance import evidence
 from lakejoin.signals.name_similarity import compare_names
@@ -186,8 +186,6 @@ def _against(
     unlike = abs(pattern_share(mine) - pattern_share(theirs)) > 0.8
     return _UNLIKE if unlike else 1.0
 
-
-Array = np.ndarray[Any, Any]
 
 SAMPLE = 200  # values sampled from a column
 NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.query import is_searched, locate_codes
+from lakejoin.model import Array
 from lakejoin.search.lake_background import ChanceEstimator, is_among
 from lakejoin.union.column_likeness import (
     NOT_ALIKE,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
     from lakejoin.union.union_meanings import ColumnMeanings
 
-
-Array = np.ndarray[Any, Any]
 
 COLUMNS = 100  # columns of a table that are compared
 QUERY_WEIGHT = 0.5  # weight of covering the query table's columns; the rest is for the lake table's

@@ -11,13 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from lakejoin.engines.query import is_searched
-from lakejoin.model import ColumnType
+from lakejoin.model import Array, ColumnType
 from lakejoin.search.options import SearchOptions
 from lakejoin.union.union_meanings import find_near_columns
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from lakejoin.search.searcher import Searcher
     from lakejoin.store.snapshot import Snapshot
 
-Array = np.ndarray[Any, Any]
 TableRef = tuple[int, int]  # the index of a segment, and of a table in it
 
 COMPARED = 50  # tables that are compared column by column

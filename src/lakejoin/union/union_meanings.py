@@ -8,11 +8,12 @@ between the two they lie.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from lakejoin.search.lake_background import draw_lake_texts, look_like_words
 from lakejoin.search.meaning_search import MeaningIndex
 from lakejoin.search.options import ByMeaning, SearchOptions
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from lakejoin.search.searcher import Searcher
     from lakejoin.store.segment import Segment
     from lakejoin.union.column_likeness import ColumnSample
-
-Array = np.ndarray[Any, Any]
 
 _TEXTS = 24  # texts of a column that are compared
 _FEWEST = 8  # values from which a search by meaning is worthwhile

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.query import NO_CELL
+from lakejoin.model import Array
 from lakejoin.search.evidence import make_names_unique
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.rows import NULL
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
     from lakejoin.union.answer import UnionResult
 
-
-Array = np.ndarray[Any, Any]
 
 SOURCE = "source"  # the column that names the table of a row
 _BATCH = 100_000  # rows written at a time

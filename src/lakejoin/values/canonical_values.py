@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from lakejoin.values.text_arrays import read_only, text_array, text_buffers
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    Array = np.ndarray[Any, Any]
+    from lakejoin.model import Array
 
 
 # The date formats by their code in the kernel; `kernels/canonical_dates.py` has the same order.

@@ -19,7 +19,7 @@ from lakejoin.values.text_arrays import TextTable, text_buffers
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    Array = np.ndarray[Any, Any]
+    from lakejoin.model import Array
 
 
 # Typed chunks with repeated values are deduplicated before printing; a sample decides.

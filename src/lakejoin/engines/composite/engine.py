@@ -27,8 +27,8 @@ from lakejoin.engines.composite.key_trie import MateOptions, PreparedKey
 from lakejoin.engines.composite.query import KeyCodes, KeyQuery
 from lakejoin.engines.composite.table_search import KeySegmentSearch
 from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.engines.limits import check_k
 from lakejoin.engines.overlap.engine import index_of
-from lakejoin.search.options import check_k
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from lakejoin.engines.hits import AddableCounters
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 @dataclass(slots=True)

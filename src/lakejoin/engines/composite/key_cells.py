@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import carray, njit
@@ -21,13 +21,11 @@ from lakejoin.kernels.mapped_arrays import (
     words_at,
 )
 from lakejoin.kernels.packing import rank_in_set
+from lakejoin.model import Array
 from lakejoin.store.rows import NULL
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
-
-
-Array = np.ndarray[Any, Any]
 
 
 class KeyLookup(NamedTuple):

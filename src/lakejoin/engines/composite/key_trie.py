@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lakejoin.engines.composite.hits import KeyCounters
 from lakejoin.engines.composite.query import KeyQuery
 from lakejoin.errors import InputError
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 class TrieNodes(NamedTuple):

@@ -8,7 +8,7 @@ serve twice.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,8 +16,7 @@ from numba import njit
 from lakejoin.engines.composite.key_trie import TrieNodes
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.mapped_arrays import borrow_array
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 @njit

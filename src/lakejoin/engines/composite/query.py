@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.query import NO_CELL
-from lakejoin.model import ColumnType
+from lakejoin.model import Array, ColumnType
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from lakejoin.engines.composite.key_cells import KeyLookup
     from lakejoin.engines.query import QueryTable
     from lakejoin.store.segment import Segment
-
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

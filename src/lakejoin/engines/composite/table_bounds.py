@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lakejoin.engines.composite.table_layout import TableLayout
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 SCAN = 15.0  # nanoseconds to check a cell for a value of the initial column,
 ROW = 100.0  # and to verify a row that has one

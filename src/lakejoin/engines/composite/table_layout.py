@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from lakejoin.model import Array
+
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
 
-Array = np.ndarray[Any, Any]
 Made = TypeVar("Made")
 
 

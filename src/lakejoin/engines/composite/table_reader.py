@@ -6,7 +6,7 @@ the row filter, those that hold a whole combination, and the mapping with the mo
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import carray, njit
@@ -33,8 +33,7 @@ from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.mapped_arrays import borrow_array, note_blocks, pointer
 from lakejoin.kernels.superkey_filter import filter_rows
 from lakejoin.kernels.topk import column_key, push_column, rank_of, score_of, would_enter
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 NONE, SUPER_KEYS, EACH = range(3)  # row filters
 CHUNK = 1 << 16  # rows filtered between two checks of what can still be reached

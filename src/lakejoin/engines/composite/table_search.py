@@ -4,7 +4,7 @@ tables."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from lakejoin.engines.composite.key_trie import MateOptions, PreparedKey, Trie
 from lakejoin.engines.composite.query import KeyCodes, KeyQuery
 from lakejoin.engines.composite.table_layout import table_layout_of
 from lakejoin.engines.overlap.engine import OverlapIndex
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
     from lakejoin.store.super_keys import SuperKeys
 
-
-Array = np.ndarray[Any, Any]
 
 # Combinations beyond which there is no row filter: their super keys would take more memory than the
 # skipped rows are worth.

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Find the columns that contain at least a share of the query: LSH Ensemble."""

@@ -5,20 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.hits import ExcludedColumns, Hits, RankedHits, merge_ranked_hits
 from lakejoin.engines.query import CACHED_VALUES, Query, locate_codes
+from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
     from lakejoin.engines.meaning.hits import VectorHits
     from lakejoin.engines.overlap.read_costs import ReadCosts
     from lakejoin.store.segment import Segment
-
-Array = np.ndarray[Any, Any]
 
 # A query within both bounds is counted exactly. Beyond them, looking up the values takes longer
 # than a signature, and adding up the entries takes longer than verifying what sketches find.

@@ -7,21 +7,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
+from lakejoin.engines.limits import check_k, check_share
 from lakejoin.errors import InputError
-from lakejoin.search.options import check_k, check_share
+from lakejoin.model import Array
 from lakejoin.store.sketches import NO_HITS, SCHEMES, SketchHits
 
 if TYPE_CHECKING:
     from lakejoin.engines.query import Query
     from lakejoin.store.segment import Segment
 
-
-Array = np.ndarray[Any, Any]
 
 _NAME = "lsh-ensemble"
 _FALL = 0.05  # step between thresholds when searching for the best k

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -19,12 +19,11 @@ from lakejoin.engines.distance.distance_metrics import (
 from lakejoin.engines.distance.query_grids import GridFineness, QueryGrids, build_query_grids
 from lakejoin.engines.meaning.hits import VectorCounters
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     from lakejoin.store.point_sets import PointSets
 
-
-Array = np.ndarray[Any, Any]
 
 # A matrix product is slightly off; pairs it cannot decide are measured from their differences.
 

@@ -7,7 +7,7 @@ counted in one compiled call per segment. With k, the required score rises to th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,12 +15,11 @@ from lakejoin.engines.distance.distance_methods import CountRequest, DistanceMet
 from lakejoin.engines.distance.distance_metrics import DistanceLimit, resolve_metric
 from lakejoin.engines.meaning.hits import NearPairs, VectorHits
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     from lakejoin.engines.hits import ExcludedColumns
     from lakejoin.store.point_sets import PointSets
-
-Array = np.ndarray[Any, Any]
 
 
 class PointSetSearch:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -27,8 +26,7 @@ from lakejoin.engines.distance.sphere_bounds import (
 )
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.topk import push_score, required_score
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # Each cell of a grid has a word with one bit per set: whether that set has a point there. Looking
 # once at the words of the cells around a query cell settles it for all 64 sets: a set with a point

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.engines.distance.point_pool import PointPool
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.topk import push_score, required_score
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 @njit(inline="always")

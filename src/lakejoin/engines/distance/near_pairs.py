@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -22,8 +21,7 @@ from lakejoin.engines.distance.query_grids import QueryGrids
 from lakejoin.engines.distance.sphere_bounds import BLOCK, OPEN, classify_blocks, haversine
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.topk import push_score, required_score
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _SAFE = 1e-9  # relative margin of a limit
 _ROUNDING = 2e-15  # more than half an angle can be off after adding and subtracting degrees

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lakejoin.engines.distance.sphere_bounds import BLOCK, OPEN
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     from lakejoin.store.point_sets import PointSets
 
-
-Array = np.ndarray[Any, Any]
 
 _WIDTH = np.array([1, 2, 4, 4, 8], dtype=np.int64)
 

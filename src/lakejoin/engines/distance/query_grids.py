@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 FEWEST, MOST = 1 << 12, 1 << 17  # cells of a grid, however many points there are
 CROWD = 32  # query points allowed in a cell that is coarser than the fineness asks for

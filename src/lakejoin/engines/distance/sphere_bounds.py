@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # A grid is seen as at most 64 x 64 coarse cells, each with the number of query points in it. A box
 # of a set, widened by the reach, marks the coarse cells that it touches: query points in others

@@ -8,13 +8,11 @@ cleared.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,6 @@ batches.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -26,10 +25,9 @@ from lakejoin.engines.meaning.hits import NearPairs, VectorCounters, VectorHits
 from lakejoin.engines.meaning.segment_scores import ColumnScores, VectorSegmentSearch
 from lakejoin.engines.meaning.vector_pairs import find_near_pairs, measure_pairs
 from lakejoin.engines.meaning.vector_space import ColumnLists, Nearness, VectorSpace
+from lakejoin.model import Array
 
 __all__ = ["Nearness", "VectorSearch", "VectorSpace"]
-
-Array = np.ndarray[Any, Any]
 
 _NEAR = 1 << 22  # pairs kept for the evidence
 _SEGMENT, _COLUMN, _MATCHED, _PAIRS, _SCORE, _SIZE = range(6)  # rows of a segment's results

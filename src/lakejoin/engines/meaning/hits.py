@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
 
 from lakejoin.engines.hits import AddableCounters
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numba import njit
@@ -13,8 +13,7 @@ from numba import njit
 from lakejoin.engines.meaning.vector_distances import SMALL, rounding_error
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.kd_trees import LEAF_SIZE
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _VECTORS = 512  # vectors per block
 _LOST = np.float32(1e-33)  # more than products can lose by underflow

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -27,8 +26,7 @@ from lakejoin.engines.meaning.vector_candidates import (
 from lakejoin.engines.meaning.vector_distances import l2_radius, limit
 from lakejoin.engines.meaning.vector_pairs import distances_of_pairs, pairs_within
 from lakejoin.engines.meaning.vector_space import Nearness, VectorSpace
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _KEPT = 1 << 22  # candidates of a segment kept in memory, some 110 bytes each
 _TURN = 4096  # queries per block if candidates are not kept

@@ -7,15 +7,14 @@ points. Every pair within the distance is among the candidates.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.kd_trees import LEAF_SIZE, split_leaves
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _STEP = 16  # coordinates between two checks of the bounds
 DEPTH = 64

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from lakejoin.engines.meaning.product_kernels import (
     query_rows,
 )
 from lakejoin.engines.meaning.tree_kernels import VectorTree, descend, new_descent, reached_share
+from lakejoin.model import Array
 from lakejoin.store.compact_vectors import (
     LEAF,
     CompactVectors,
@@ -26,8 +26,6 @@ from lakejoin.store.compact_vectors import (
     can_match,
     check_magnitude,
 )
-
-Array = np.ndarray[Any, Any]
 
 TOGETHER = 1024  # queries that descend the tree together
 _ROOM = 1 << 18  # candidates per batch

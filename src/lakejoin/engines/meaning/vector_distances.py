@@ -7,15 +7,12 @@ that are summed in double precision.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from lakejoin.errors import InputError
 from lakejoin.kernels.jit import kernel
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 METRICS = ("l2", "l1", "angular")
 _L1, _ANGULAR = 1, 2

@@ -7,20 +7,19 @@ found again here, which is cheaper than searching the lake again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.meaning.column_counts import counting_sort
 from lakejoin.engines.meaning.product_kernels import SINGLE_ERROR
 from lakejoin.engines.meaning.vector_distances import distances, l2_radius, limit, within
+from lakejoin.model import Array
 from lakejoin.store.compact_vectors import can_match
 
 if TYPE_CHECKING:
     from lakejoin.engines.meaning.vector_space import Nearness, VectorSpace
     from lakejoin.store.compact_vectors import VectorSource
-
-Array = np.ndarray[Any, Any]
 
 TAKEN = 1 << 16  # vectors read at once
 _MINE, _THEIRS = 1024, 4096  # query vectors and lake vectors per block

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -12,14 +12,12 @@ from lakejoin.engines.meaning.column_counts import CountBoard
 from lakejoin.engines.meaning.vector_candidates import CandidateFinder
 from lakejoin.engines.meaning.vector_distances import check_metric
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from lakejoin.store.compact_vectors import LARGEST, CompactVectors, VectorSource
 
 if TYPE_CHECKING:
     from lakejoin.encoders import Encoder
     from lakejoin.store.segment import Segment
-
-
-Array = np.ndarray[Any, Any]
 
 
 class ColumnLists(Protocol):

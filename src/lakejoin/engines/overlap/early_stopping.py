@@ -23,8 +23,6 @@ The answer is exact whatever the costs are: they decide only what is read.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -58,9 +56,7 @@ from lakejoin.engines.overlap.search_buffers import (
     touched_in,
 )
 from lakejoin.kernels.topk import least_score, push_column, rank_of
-
-Array = np.ndarray[Any, Any]
-
+from lakejoin.model import Array
 
 LOOK_SHARE = 4.0  # read lists worth this many times the cost of a check between two checks
 GROWTH = 3.0  # and let the cost of lists read grow by this factor

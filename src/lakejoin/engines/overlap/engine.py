@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -23,6 +23,7 @@ from lakejoin.engines.overlap.read_costs import (
     STOPPED,
 )
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from lakejoin.engines.query import Query
     from lakejoin.store.postings import Postings
     from lakejoin.store.segment import Segment
-
-Array = np.ndarray[Any, Any]
 
 ALGORITHMS = ("auto", "stopping", "merge", "probe", "josie")
 _NONE = np.zeros(0, dtype=np.uint32)

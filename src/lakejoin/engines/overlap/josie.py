@@ -19,7 +19,7 @@ Symbols beyond those in `postings_view`:
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -59,8 +59,7 @@ from lakejoin.kernels.topk import (
     score_of,
     would_enter,
 )
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 BATCH = 20  # lists
 

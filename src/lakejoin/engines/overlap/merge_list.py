@@ -6,8 +6,6 @@ of them where a query's lists are short.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -31,8 +29,7 @@ from lakejoin.engines.overlap.search_buffers import (
 )
 from lakejoin.kernels.mapped_arrays import note_blocks
 from lakejoin.kernels.topk import column_key, least_score, push_column, rank_of, would_enter
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 @njit

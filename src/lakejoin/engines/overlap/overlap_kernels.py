@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -37,8 +35,7 @@ from lakejoin.engines.overlap.search_buffers import (
 )
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.topk import rank_of, score_of, sort_best_first
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # The rows of a plan: segment s has the query codes [begin[s], begin[s + 1]) and the hidden columns
 # [hidden[s], hidden[s + 1]); `order` is the order in which segments are searched.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -53,9 +51,8 @@ from lakejoin.engines.overlap.search_buffers import (
 )
 from lakejoin.kernels.mapped_arrays import note_blocks, prefetch
 from lakejoin.kernels.topk import column_key, push_column, rank_of, would_enter
+from lakejoin.model import Array
 from lakejoin.store.postings import SAMPLE
-
-Array = np.ndarray[Any, Any]
 
 _LOW = np.uint64(0x7F)
 _MORE = np.uint64(0x80)

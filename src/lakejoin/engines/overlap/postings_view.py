@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,9 +16,8 @@ from lakejoin.kernels.mapped_arrays import (
     mapped_words,
     note_blocks,
 )
+from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, CheckedArray
-
-Array = np.ndarray[Any, Any]
 
 # Symbols of the thesis (chapter 3) and their names in this folder:
 #

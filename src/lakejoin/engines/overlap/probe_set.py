@@ -6,8 +6,6 @@ sets are tiny; `auto` never takes it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -33,8 +31,7 @@ from lakejoin.engines.overlap.search_buffers import (
     touched_in,
 )
 from lakejoin.kernels.topk import column_key, rank_of, would_enter
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 
 @njit

@@ -9,18 +9,17 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lakejoin.errors import LakejoinError
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     from lakejoin.engines.overlap.engine import OverlapIndex
     from lakejoin.locations import Location
 
-
-Array = np.ndarray[Any, Any]
 
 # Times of sample reads of short and long lists and sets are fitted by linear functions: S(X) = s0 +
 # s1 * bytes of the set, L(f) = l0 + l1 * entries of the list (3.15). The costs are stored beside

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lakejoin.engines.overlap.read_costs import COUNTER_COUNT
 from lakejoin.kernels.mapped_arrays import flags_at, longs_at, pack_addresses, ranks_at, words_at
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 # The order of the arrays in the row: first those with an element per column of a segment (`TABLE`:
 # per group), …

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.model import ColumnType
+from lakejoin.model import Array, ColumnType
 from lakejoin.store.dictionary import NOT_FOUND, string_buffers
 from lakejoin.store.rare_tokens import EXCLUDED_TYPES, RareTokensComponent
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from lakejoin.engines.hits import ExcludedColumns
     from lakejoin.engines.query import Query, QueryTable
     from lakejoin.store.segment import Segment
-
-Array = np.ndarray[Any, Any]
 
 _VALUES = 1 << 17  # values of the query column to sample
 _MINE = 8192  # pieces of them to look up

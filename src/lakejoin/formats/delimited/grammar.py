@@ -5,13 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from lakejoin.model import Dialect
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array, Dialect
 
 BLANK_RUNS = " +"
 _LF, _CR = 10, 13

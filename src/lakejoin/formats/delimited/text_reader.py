@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,14 +22,11 @@ from lakejoin.formats.delimited.grammar import (
 from lakejoin.formats.delimited.record_repair import FittedRecord, fit_record
 from lakejoin.formats.delimited.text_layout import Layout, detect_layout, is_prose
 from lakejoin.formats.table_stream import Blob, TableStream
-from lakejoin.model import ReadLimits
+from lakejoin.model import Array, ReadLimits
 from lakejoin.values.plain_columns import Losses
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-Array = np.ndarray[Any, Any]
 
 
 class RowParser:

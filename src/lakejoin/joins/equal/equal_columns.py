@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,8 +28,6 @@ from lakejoin.signals.name_similarity import CONTAINED, SAME, VAGUE, NameSimilar
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Array = np.ndarray[Any, Any]
 
 _CANDIDATES = 40  # pairs of columns to examine closely
 _BASES = 4  # pairs to extend with further pairs

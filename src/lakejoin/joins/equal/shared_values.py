@@ -16,18 +16,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.model import ColumnData, ColumnProfile, ColumnType, ValueRules, null_id
+from lakejoin.model import Array, ColumnData, ColumnProfile, ColumnType, ValueRules, null_id
 from lakejoin.values.column_encoder import encode_query
 from lakejoin.values.text_arrays import TextTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Array = np.ndarray[Any, Any]
 
 SAMPLE = 10_000  # most values of a column to look up in another
 FEW_CELLS = 2_000_000  # cells of a table up to which no sample is needed

@@ -9,14 +9,14 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.model import Array
+
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Array = np.ndarray[Any, Any]
 
 LONGEST = 256  # characters of a text to use: longer texts are not names
 _APOSTROPHES = "'’ʼ`´"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +12,12 @@ from lakejoin.errors import InputError
 from lakejoin.joins.fuzzy.corpus import FoldedColumn, build_corpus, fold_column, fold_text
 from lakejoin.joins.fuzzy.match_choice import ChosenMatches, FuzzyOptions, FuzzyRule, choose_matches
 from lakejoin.joins.fuzzy.pair_evidence import TextIndex
+from lakejoin.model import Array
 from lakejoin.signals.chance import evidence, match_chance
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-Array = np.ndarray[Any, Any]
 
 _KEY = 0.8  # least share of distinct texts of a key column
 _SAMPLE = 1000  # texts of a column to choose columns by

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,8 @@ from lakejoin.joins.fuzzy.pair_evidence import (
     pair_features,
     word_doubts,
 )
+from lakejoin.model import Array
 
-Array = np.ndarray[Any, Any]
 KnownMatches = tuple[Array, Array]  # indexes of texts and keys that are already matched
 
 _LIKELY = 0.5  # least probability of a match

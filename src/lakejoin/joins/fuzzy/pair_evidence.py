@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from lakejoin.joins.fuzzy.corpus import Corpus, Tokens
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 _MOST_KEYS = 5_000  # to compare with each other: enough to learn which words distinguish keys
 _ALIKE = 0.4  # least similarity of texts whose differences mean something

@@ -14,15 +14,13 @@ from lakejoin.joins.learned.program_cover import LearningTables, ScoredProgram
 from lakejoin.joins.learned.program_scores import KeyTable, hashes_of
 from lakejoin.joins.learned.row_samples import sample_rows
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn
-from lakejoin.model import ColumnType, ValueRules
+from lakejoin.model import Array, ColumnType, ValueRules
 from lakejoin.signals.chance import evidence, match_chance_by
 from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-Array = np.ndarray[Any, Any]
 
 _NATS = 20.0
 _NATS_IF_RARE = 12.0

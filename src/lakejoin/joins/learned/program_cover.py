@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,11 +28,10 @@ from lakejoin.joins.learned.row_pairs import RowPair
 from lakejoin.joins.learned.row_samples import Sample, SampleOptions, TextColumn
 from lakejoin.joins.learned.substrings import Examples
 from lakejoin.joins.learned.target_columns import fills_columns, parts_by_separator
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Array = np.ndarray[Any, Any]
 
 ENOUGH = 0.98  # share of keys or rows from which on a program is good enough
 _SIZES = (3, 3, 3, 2, 3, 4)  # of example sets, in turn

@@ -23,14 +23,13 @@ from lakejoin.joins.learned.program_scores import KeyTable
 from lakejoin.joins.learned.row_samples import Sample, TextColumn, sample_rows, sample_sizes
 from lakejoin.joins.learned.target_columns import further_targets, key_targets, text_columns
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn, Keys, Pairing
-from lakejoin.model import ValueRules
+from lakejoin.model import Array, ValueRules
 from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-Array = np.ndarray[Any, Any]
 Named = Sequence[tuple[str, str]]
 
 

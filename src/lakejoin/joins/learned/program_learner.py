@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -29,8 +28,7 @@ from lakejoin.joins.learned.substrings import (
     find_substrings,
     rewrite_substrings,
 )
-
-Array = np.ndarray[Any, Any]
+from lakejoin.model import Array
 
 MOST_OPERATORS = 8
 _MOST_NODES = 120

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from lakejoin.codegen.arrow_programs import Applier, apply_program, has_agreed_c
 from lakejoin.codegen.programs import Casing, Constant, Extract, Operator, Program, merge_constants
 from lakejoin.joins.learned.program_learner import ProgramStep
 from lakejoin.joins.learned.row_samples import Sample
+from lakejoin.model import Array
 from lakejoin.signals.chance import LEAST_CHANCE, match_chance_by
 from lakejoin.values.text_arrays import read_only, text_buffers
 
@@ -106,8 +107,6 @@ def _has_letters(part: Extract, source: pa.Table) -> bool:
     lettered = pc.match_substring_regex(apply_program(Program((part,)), source), r"\p{L}")
     return bool((pc.mean(lettered).as_py() or 0.0) > 0.5)
 
-
-Array = np.ndarray[Any, Any]
 
 Score = tuple[int, int]
 

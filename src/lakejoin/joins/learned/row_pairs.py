@@ -11,17 +11,16 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.errors import MissingDependency
+from lakejoin.model import Array
 from lakejoin.values.text_arrays import TextTable, read_only, text_buffers
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Array = np.ndarray[Any, Any]
 
 SHORTEST = 3  # bytes of a substring: shorter ones are everywhere
 SHORTEST_OF_SEVERAL = 2  # if several columns must agree

@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.codegen.arrow_programs import Applier
 from lakejoin.joins.learned.row_pairs import DistinctTexts, RowPair, RowPairer, distinct_texts
 from lakejoin.joins.learned.substrings import Examples, RewriteCache, folded, folded_examples
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-Array = np.ndarray[Any, Any]
 
 _LISTED = 2000  # largest number of rows whose texts are cached
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from lakejoin.codegen.programs import LOOKUPS, Form, Runs, Split, rewrite_text
+from lakejoin.model import Array
 
 _MOST_PATHS = 8
 _MOST_ALSO = 4
@@ -161,7 +161,6 @@ def _padded(texts: Texts, goals: Texts) -> Iterator[tuple[Texts, int]]:
         yield wide, width
 
 
-Array = np.ndarray[Any, Any]
 Texts = tuple[str, ...]
 
 

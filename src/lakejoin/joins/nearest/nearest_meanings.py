@@ -15,13 +15,11 @@ import numpy as np
 from lakejoin.encoders import open_encoder
 from lakejoin.errors import InputError
 from lakejoin.joins.nearest.nearest_rows import RowDistances
-from lakejoin.model import ColumnData, null_id
+from lakejoin.model import Array, ColumnData, null_id
 from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Array = np.ndarray[Any, Any]
 
 TAU = 0.3  # of the largest distance
 _LARGEST = 2.0  # of two vectors of length 1

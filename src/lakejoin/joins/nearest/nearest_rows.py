@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from lakejoin.joins.nearest.numeric_columns import (
     points_of_texts,
     valid_coordinates,
 )
+from lakejoin.model import Array
 from lakejoin.store.coordinate_columns import LATITUDE, LONGITUDE
 from lakejoin.store.distance_limits import (
     METRES,
@@ -34,8 +35,6 @@ from lakejoin.store.distance_limits import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-Array = np.ndarray[Any, Any]
 
 # Days per unit of time.
 _TIMES = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.model import ColumnData, ColumnType, null_id
+from lakejoin.model import Array, ColumnData, ColumnType, null_id
 from lakejoin.store.coordinate_columns import LATITUDE, LONGITUDE, parse_axis_name
 from lakejoin.store.parsed_numbers import (
     ParsedValues,
@@ -23,8 +23,6 @@ from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Array = np.ndarray[Any, Any]
 
 NUMBER, TIME, POINT = "number", "time", "point"
 _POLE = 90.0

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.model import ValueRules, null_id
+from lakejoin.model import Array, ValueRules, null_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lakejoin.joins.join_inputs import Side
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.segment import Segment
-
-Array = np.ndarray[Any, Any]
 
 NO_VALUE = -1
 _MOST_ROWS = 2**31 - 1

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.joins.equal.shared_values import EncodedColumn
 from lakejoin.joins.join_inputs import table_subject
 from lakejoin.joins.options import Progress
-from lakejoin.model import ColumnType, Loss, ValueRules
+from lakejoin.model import Array, ColumnType, Loss, ValueRules
 from lakejoin.signals.chance import WrongValues, combine_chances, evidence, wrong_values
 from lakejoin.signals.name_similarity import (
     NameSimilarity,
@@ -31,8 +31,6 @@ from lakejoin.values.text_arrays import TextTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Array = np.ndarray[Any, Any]
 
 UNIQUE = 0.95  # the least uniqueness of a key
 CONTAINED = 0.65  # the least share of a column's values that a key must contain

@@ -18,17 +18,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from lakejoin.joins.predicates.coded_tables import CodedTable, CodedTables
 from lakejoin.joins.predicates.column_references import CodedColumn, Reference
 from lakejoin.joins.predicates.predicate_finder import Pair, PredicateOptions, find_predicates
+from lakejoin.model import Array
 from lakejoin.signals.chance import evidence
 from lakejoin.signals.name_similarity import specific_words
 
-Array = np.ndarray[Any, Any]
 ColumnPair = tuple[CodedColumn, CodedColumn]
 
 _UNIQUE = 0.99  # share of the key table's rows with a unique key

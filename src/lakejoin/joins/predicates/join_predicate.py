@@ -22,14 +22,13 @@ from lakejoin.joins.predicates.predicate_finder import (
 )
 from lakejoin.joins.predicates.predicate_rows import joined_column_names, joined_rows, unique_labels
 from lakejoin.joins.predicates.preferences import Facts, Preference, find_preferences
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.joins.join import Join
     from lakejoin.joins.options import Progress
-
-Array = np.ndarray[Any, Any]
 
 _AS_CODE = "join() takes two tables; for more, use table(), to_sql() or the other code writers"
 

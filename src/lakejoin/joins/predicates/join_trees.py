@@ -17,14 +17,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import log2, prod
-from typing import Any
 
 import numpy as np
 
 from lakejoin.joins.predicates.coded_tables import CodedTables
 from lakejoin.joins.predicates.preferences import Facts, rounded_bits
+from lakejoin.model import Array
 
-Array = np.ndarray[Any, Any]
 ColumnId = tuple[int, int]  # table index and column index
 ColumnIdPair = tuple[ColumnId, ColumnId]
 

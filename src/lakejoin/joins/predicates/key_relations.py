@@ -32,10 +32,8 @@ from lakejoin.joins.predicates.composite_references import (
     without_steps,
 )
 from lakejoin.joins.report import percent
-from lakejoin.model import ValueRules
+from lakejoin.model import Array, ValueRules
 from lakejoin.signals.name_similarity import CONTAINED, SAME, hints_at
-
-Array = np.ndarray[Any, Any]
 
 # The weight of each sign, in nats; a relation is listed if the sum is above zero.
 _BIAS = -7.5

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.joins.joined_table import result_names
-from lakejoin.joins.predicates.coded_tables import Array, CodedTable, CodedTables
+from lakejoin.joins.predicates.coded_tables import CodedTable, CodedTables
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.predicate_finder import Pair

@@ -24,7 +24,6 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -33,8 +32,8 @@ from lakejoin.joins.predicates.coded_tables import CodedTables
 from lakejoin.joins.predicates.join_trees import ColumnIdPair
 from lakejoin.joins.predicates.preferences import Facts, Preference, bounding_facts
 from lakejoin.joins.predicates.row_groups import Codes, Groups, SinglePairs, most_splits
+from lakejoin.model import Array
 
-Array = np.ndarray[Any, Any]
 ColumnIndices = tuple[int, int]  # of a pair of columns, left and right
 Child = tuple[int, Facts]  # a further pair, and the facts of the predicate with it
 

@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.joins.predicates.preferences import Facts, rounded_bits
+from lakejoin.model import Array
 
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.coded_tables import CodedTables
 
-Array = np.ndarray[Any, Any]
 Codes = tuple[Array, Array]  # of a pair of columns, left and right
 Columns = tuple[Array, Array]  # the codes of all columns of both tables
 

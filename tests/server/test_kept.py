@@ -1,0 +1,149 @@
+"""What is kept: things that go while they are read, half-made ones, and an index built anew."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lakejoin
+from server.test_children import LONG, problem_of, with_pool, works
+from fake_spark import FakeSpark
+from lakejoin.lake_access import CurrentLake
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.child_pool import ChildPool
+from lakejoin.server.disk_cache import DiskCache
+from lakejoin.server.services import Downloads
+from lakejoin.server.settings import Limits
+from lakejoin.server.table_output import ExportFormat, export_table
+from lakejoin.server.workspace import (
+    ARROW_SUFFIX,
+    DESCRIPTION_SUFFIX,
+    StoredTable,
+    TableId,
+    Workspace,
+)
+
+ID = TableId.parse("result:" + "a" * 26)
+
+
+def kept_table(shelf: DiskCache) -> StoredTable:
+    rows = pa.table({"x": ["a", "b"]})
+    with shelf.temporary_path() as made:
+        with pa.ipc.new_file(str(made.with_suffix(ARROW_SUFFIX)), rows.schema) as writer:
+            writer.write_table(rows)
+        note = {"table": "t", "rows": 2, "columns": [{"column": "x"}]}
+        made.with_suffix(DESCRIPTION_SUFFIX).write_text(json.dumps(note))
+        shelf.commit(ID.name, made)
+    path = shelf.get(ID.name)
+    assert path is not None
+    return StoredTable(ID, path)
+
+
+@pytest.mark.parametrize(
+    "read", [StoredTable.info, lambda one: one.part(0, 1), lambda one: one.given()]
+)
+def test_a_result_that_goes_once_it_was_opened_is_told_as_gone(
+    tmp_path: Path, read: Callable[[StoredTable], Any]
+) -> None:
+    shelf = DiskCache(tmp_path / "results", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), 1_000_000)
+    table = kept_table(shelf)
+    shelf.remove(ID.name)
+    with pytest.raises(Problem) as found:
+        read(table)
+    assert found.value.kind == "gone"
+    assert str(tmp_path) not in str(found.value)
+
+
+def test_a_download_of_what_has_gone_is_told_before_it_begins(tmp_path: Path) -> None:
+    shelf = DiskCache(tmp_path / "results", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), 1_000_000)
+    table = kept_table(shelf)
+    downloads = Downloads()
+
+    async def whole(form: ExportFormat) -> bytes:
+        return b"".join([one async for one in await downloads.stream(export_table(table, form))])
+
+    assert asyncio.run(whole("csv")) == b'"x"\n"a"\n"b"\n'
+    shelf.remove(ID.name)
+    del table._rows
+    with pytest.raises(Problem) as found:
+        asyncio.run(downloads.stream(export_table(table, "parquet")))
+    assert (found.value.kind, downloads.running) == ("gone", 0)
+    downloads.close()
+
+
+def test_what_is_held_stays_though_its_thing_goes(tmp_path: Path) -> None:
+    shelf = DiskCache(tmp_path, (DESCRIPTION_SUFFIX,), 1_000)
+    shelf.put("a", {DESCRIPTION_SUFFIX: b"{}"})
+    with shelf.hold("a") as path:
+        shelf.remove("a")
+        shelf.evict()
+        assert path.read_bytes() == b"{}"
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(FileNotFoundError), shelf.hold("a"):
+        pass
+
+
+def test_an_answer_that_goes_while_it_is_read_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = DiskCache(tmp_path, (DESCRIPTION_SUFFIX,), 1_000)
+    shelf.put("a", {DESCRIPTION_SUFFIX: b"{}"})
+    assert shelf.read("a") == b"{}"
+    monkeypatch.setattr(shelf, "get", lambda id: tmp_path / "gone.json")
+    assert shelf.read("a") is None
+
+
+def test_errors_of_the_system_name_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file") as found:
+        (tmp_path / "x").read_bytes()
+    assert str(tmp_path) not in str(Problem.from_error(found.value))
+
+
+def test_what_a_child_left_half_made_goes_with_it(tmp_path: Path) -> None:
+    shelf = DiskCache(tmp_path, (ARROW_SUFFIX, DESCRIPTION_SUFFIX), 1_000)
+
+    async def work(pool: ChildPool) -> None:
+        told = await pool.run({"do": "echo", "what": ""}, LONG)
+        (tmp_path / f"making-{told['pid']}-x.arrow").write_text("half")
+        (tmp_path / "making-1-x.arrow").write_text("of another")
+        assert (await problem_of(pool.run({"do": "sleep", "seconds": 60}, 0.5))).kind == "time"
+        assert await works(pool)
+
+    with_pool(work, ended=shelf.remove_unfinished)
+    assert [one.name for one in tmp_path.iterdir()] == ["making-1-x.arrow"]
+
+
+def index_of(folder: Path, text: str) -> Path:
+    (folder / "lake").mkdir(parents=True, exist_ok=True)
+    rows = "\n".join(f"{text}{n},{n}" for n in range(50))
+    (folder / "lake" / "t.csv").write_text(f"key,n\n{rows}\n")
+    index = folder / "index"
+    shutil.rmtree(index, ignore_errors=True)
+    lakejoin.index(folder / "lake", index, spark=FakeSpark())
+    return index
+
+
+def test_an_index_that_is_built_anew_is_another_one(tmp_path: Path) -> None:
+    """Its versions are counted from one again: neither it nor answers are taken for the old."""
+    index = str(index_of(tmp_path, "a"))
+    desk, current = Workspace(index, tmp_path / "store", Limits(), 0.0), CurrentLake(index)
+    before, rows = desk.version, current.lake().table("t.csv").to_arrow(0, 1)
+    index_of(tmp_path, "b")
+    assert current.lake().table("t.csv").to_arrow(0, 1) != rows
+    assert desk.version != before
+    assert desk.lake().snapshot.manifest.version == 1
+
+
+def test_a_worker_is_never_behind_the_server(tmp_path: Path) -> None:
+    index = str(index_of(tmp_path, "a"))
+    server = Workspace(index, tmp_path / "store", Limits())
+    worker = Workspace.from_setup(server.setup())
+    index_of(tmp_path, "b")
+    assert worker.tables.open("t.csv").read_rows(0, 1).to_pylist() == [{"key": "b0", "n": "0"}]

@@ -19,7 +19,7 @@ import pytest
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.child_pool import Child, ChildPool, ChildSpec
 
-MODULE = "app.server.made_child"
+MODULE = "server.made_child"
 LONG = 30.0
 
 

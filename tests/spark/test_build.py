@@ -29,8 +29,8 @@ from lakejoin.errors import (
 from lakejoin.locations import Location
 from lakejoin.model import ColumnType
 from lakejoin.pipeline import segment_tasks
-from lakejoin.pipeline.build import Cluster
 from lakejoin.pipeline.compaction import compact_index
+from lakejoin.spark import Cluster
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.commit import build_lock
 from lakejoin.store.segment import Segment, default_components
@@ -340,13 +340,13 @@ def test_compaction_merges_and_forgets_the_gone(lake: Path, index: Index, tmp_pa
     index(lake)
     home = Location.of(tmp_path / "index")
     before = {t.name: t.to_arrow() for t in lakejoin.open(home.uri).tables()}
-    report = compact_index(home, Cluster(FakeSpark()), lambda progress: None)
+    report = compact_index(home, Cluster(FakeSpark()).start, lambda progress: None)
     assert report.segments == 1
     opened = lakejoin.open(home.uri)
     assert {t.name: t.to_arrow() for t in opened.tables()} == before
     assert opened.info()["values_exact"]
     assert not [c for c in opened.snapshot.check() if c.problem]
-    assert compact_index(home, Cluster(FakeSpark()), lambda progress: None).merged == 0
+    assert compact_index(home, Cluster(FakeSpark()).start, lambda progress: None).merged == 0
     assert index(lake).unchanged == 4, "a compaction does not make files look changed"
 
 
@@ -366,7 +366,7 @@ def test_a_new_component_comes_without_reading_files(
     monkeypatch.setattr(segment_tasks, "tables_of", None)
     before = default_components
     more = lambda *options: (*before(*options), Sizes())  # noqa: E731
-    monkeypatch.setattr("lakejoin.pipeline.options.components", more)
+    monkeypatch.setattr("lakejoin.pipeline.options.default_components", more)
     report = index(lake)
     assert (report.version, report.new) == (2, 0)
     for segment in lakejoin.open(tmp_path / "index").snapshot.segments:
@@ -412,7 +412,7 @@ def test_damage_is_named_and_never_gives_a_wrong_answer(
         path.write_bytes(whole)
 
 
-def test_a_large_file_in_pieces_gives_the_same_table(
+def test_a_large_file_in_chunks_gives_the_same_table(
     lake: Path, index: Index, tmp_path: Path
 ) -> None:
     """Quoted line ends, a late null word and a late date order: decided by the whole column."""
@@ -428,7 +428,7 @@ def test_a_large_file_in_pieces_gives_the_same_table(
     index(lake)
     opened = lakejoin.open(tmp_path / "index")
     whole = {t.name: (t.to_arrow(), t.columns(), t.entry.dialect) for t in opened.tables()}
-    report = index(lake, full=True, piece_bytes=10_000)
+    report = index(lake, full=True, chunk_bytes=10_000)
     assert report.skipped[0].name == "page.html"
     opened = lakejoin.open(tmp_path / "index")
     for table in opened.tables():
@@ -443,7 +443,7 @@ def test_a_large_file_in_pieces_gives_the_same_table(
     assert not [c for c in opened.snapshot.check() if c.problem]
 
 
-def test_a_piece_that_fails_makes_the_file_be_read_whole(
+def test_a_chunk_that_fails_makes_the_file_be_read_whole(
     lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from lakejoin.formats import file_chunks
@@ -451,13 +451,13 @@ def test_a_piece_that_fails_makes_the_file_be_read_whole(
     (lake / "large.csv").write_text("a,b\n" + "".join(f"{i},x{i}\n" for i in range(9000)))
     honest = file_chunks.open_chunk
 
-    def failing(piece: Any, limits: Any) -> Any:
-        if piece.number == 2:
+    def failing(chunk: Any, limits: Any) -> Any:
+        if chunk.index == 2:
             raise ValueError("a bug")
-        return honest(piece, limits)
+        return honest(chunk, limits)
 
-    monkeypatch.setattr(file_chunks, "open_piece", failing)
-    index(lake, piece_bytes=20_000)
+    monkeypatch.setattr(file_chunks, "open_chunk", failing)
+    index(lake, chunk_bytes=20_000)
     assert lakejoin.open(tmp_path / "index").table("large.csv").rows == 9000
 
 
@@ -594,19 +594,19 @@ def test_the_watchdog_minds_only_the_reader() -> None:
     script = """
 import sys, time
 from lakejoin.model import ReadLimits
-from lakejoin.spark import reading
+from lakejoin.pipeline import segment_tasks
 from lakejoin.pipeline.job import Job
-reading._GRACE = 0.5
+segment_tasks._GRACE = 0.5
 job = Job("i", "b", limits=ReadLimits(child_seconds=0.1))
 def slow(seconds):
     yield 1
     time.sleep(seconds)
     yield 2
-for item in reading.watched(job, slow(0)):
+for item in segment_tasks.watch_reader(job, slow(0)):
     time.sleep(1.0)
 time.sleep(1.0)
 print("alive", flush=True)
-list(reading.watched(job, slow(20)))
+list(segment_tasks.watch_reader(job, slow(20)))
 print("never")
 """
     result = subprocess.run(

@@ -23,9 +23,9 @@ from lakejoin.graph.neighborhood import Neighborhood, NeighborhoodStep
 from lakejoin.graph.ring_picture import render_svg
 from lakejoin.lake import Lake
 from lakejoin.locations import Location
-from lakejoin.pipeline.build import Cluster
 from lakejoin.pipeline.compaction import compact_index
-from lakejoin.spark.graph_build import GraphReport, make_graph
+from lakejoin.pipeline.graph_build import GraphReport
+from lakejoin.spark import Cluster, make_graph
 from lakejoin.store.graph_files import GraphOptions, StoredGraph
 from lakejoin.store.manifest import read_manifest
 from oracle.graph import all_pairs, nodes, stored_pairs
@@ -108,7 +108,7 @@ def test_a_refreshed_graph_is_that_of_a_new_one(
     index(folder)
     assert not lakejoin.open(home).graph().complete
     assert made(home, None).pairs == check(home)
-    compact_index(Location.of(home), Cluster(FakeSpark()), lambda progress: None)
+    compact_index(Location.of(home), Cluster(FakeSpark()).start, lambda progress: None)
     assert made(home, None).pairs == check(home)
 
 

@@ -16,12 +16,11 @@ from lakejoin.cli.main import cli
 from lakejoin.errors import DamagedIndex, IndexProblem, InputError, NewerIndex
 from lakejoin.graph import graph_refresh
 from lakejoin.locations import Location
-from lakejoin.pipeline import graph_tasks
-from lakejoin.pipeline.build import Cluster
+from lakejoin.pipeline import graph_build, graph_tasks
 from lakejoin.pipeline.compaction import compact_index
-from lakejoin.spark import graph_build as spark_graph
-from lakejoin.spark.graph_build import GraphReport, make_graph
-from lakejoin.spark.task_runner import Progress
+from lakejoin.pipeline.graph_build import GraphReport
+from lakejoin.pipeline.task_progress import Progress
+from lakejoin.spark import Cluster, make_graph
 from lakejoin.store import graph_files as stored_graph
 from lakejoin.store.graph_files import GraphOptions
 from lakejoin.store.manifest import read_manifest
@@ -64,7 +63,7 @@ def test_whatever_happens_the_graph_is_that_of_brute_force(
 ) -> None:
     monkeypatch.setattr(graph_refresh, "_PAIRS", 5)  # so that all is done in many small parts
     monkeypatch.setattr(graph_tasks, "_HELD", 7)
-    monkeypatch.setattr(spark_graph, "_TILE", 2)
+    monkeypatch.setattr(graph_build, "_TILE", 2)
     rng = np.random.default_rng([most, int(100 * share)])
     folder, home = tmp_path / "tables", tmp_path / "index"
     folder.mkdir()
@@ -81,7 +80,7 @@ def test_whatever_happens_the_graph_is_that_of_brute_force(
             write(folder, 10 + turn, rng)
             write(folder, 20, rng)
         if turn == 2:
-            compact_index(Location.of(home), Cluster(FakeSpark()), lambda progress: None)
+            compact_index(Location.of(home), Cluster(FakeSpark()).start, lambda progress: None)
         index(folder)
         segments = len(read_manifest(Location.of(home)).segments)
         report = made(home)
@@ -231,13 +230,14 @@ def test_a_graph_of_an_older_lakejoin_is_made_anew(
 
 
 def test_what_cannot_be_written_is_refused_before_anything_is_counted(tmp_path: Path) -> None:
-    for name, said in (("a.txt", "neither"), ("absent/a.parquet", "no folder")):
+    reasons = {"a.txt": "must end in .parquet or .graphml", "absent/a.parquet": "does not exist"}
+    for name, reason in reasons.items():
         ran = CliRunner().invoke(cli, ["graph", "--export", str(tmp_path / name)])
         assert isinstance(ran.exception, InputError)
-        assert said in str(ran.exception)
+        assert reason in str(ran.exception)
     ran = CliRunner().invoke(cli, ["graph", "t", "--picture", str(tmp_path / "absent" / "a.svg")])
     assert isinstance(ran.exception, InputError)
-    assert "no folder" in str(ran.exception)
+    assert "does not exist" in str(ran.exception)
 
 
 def test_progress_tells_how_far_it_is(tmp_path: Path, index: Index) -> None:

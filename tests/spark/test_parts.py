@@ -16,9 +16,10 @@ from lakejoin.encoders import open_encoder
 from lakejoin.errors import BuildFailed, InputError
 from lakejoin.locations import Location
 from lakejoin.pipeline import encoder_handoff
-from lakejoin.pipeline.build import BuildReport, Cluster
+from lakejoin.pipeline.build import BuildReport
 from lakejoin.pipeline.compaction import CompactReport, compact_index
 from lakejoin.pipeline.options import BuildOptions, segment_memory
+from lakejoin.spark import Cluster
 from lakejoin.store.manifest import IndexOptions
 from lakejoin.store.segment import Segment
 
@@ -47,7 +48,7 @@ def build(tmp_path: Path) -> Build:
 
 def compacted(tmp_path: Path) -> CompactReport:
     return compact_index(
-        Location.of(tmp_path / "index"), Cluster(FakeSpark()), lambda progress: None
+        Location.of(tmp_path / "index"), Cluster(FakeSpark()).start, lambda progress: None
     )
 
 
@@ -130,7 +131,7 @@ def test_an_encoder_that_cannot_be_sent_is_refused(
         with lock:
             return vowels(texts)
 
-    with pytest.raises(InputError, match="locked cannot be sent to Spark's workers"):
+    with pytest.raises(InputError, match="locked cannot be sent to the workers"):
         build(lake, encoder=locked)
     assert not (tmp_path / "index" / "MANIFEST.json").exists()
     assert not (tmp_path / "index" / "scratch").exists()

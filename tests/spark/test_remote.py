@@ -12,9 +12,8 @@ import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.errors import BusyIndex, MissingIndex
 from lakejoin.locations import Location
-from lakejoin.pipeline.build import Cluster
 from lakejoin.pipeline.compaction import compact_index
-from lakejoin.spark.graph_build import make_graph
+from lakejoin.spark import Cluster, make_graph
 from lakejoin.store.commit import build_lock
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
@@ -57,7 +56,8 @@ def test_a_remote_lake_and_index(bucket: Any) -> None:
         "new.csv",
         "sub/people.parquet",
     ]
-    assert compact_index(Location.of(index), Cluster(FakeSpark()), lambda p: None).segments == 1
+    start = Cluster(FakeSpark()).start
+    assert compact_index(Location.of(index), start, lambda p: None).segments == 1
     assert len(names(index)) == 5
     assert lakejoin.read("memory://lake/cities.csv").to_arrow().num_rows == 4
 

@@ -21,15 +21,16 @@ from lakejoin.cli.main import cli
 from lakejoin.engines.containment import engine
 from lakejoin.errors import InputError, LakejoinError, UnknownTable
 from lakejoin.lake import Lake
+from lakejoin.pipeline.search_batches import BatchPlan, group_segments
+from lakejoin.pipeline.task_progress import Progress
 from lakejoin.search.options import ByDistance, ByMeaning, SearchOptions
-from lakejoin.spark.batch_search import BatchPlan, group_segments, search_batch
-from lakejoin.spark.task_runner import Progress
+from lakejoin.spark.batch_search import search_batch
 from lakejoin.store.meaning_vectors import MeaningComponent, MeaningOptions
 from lakejoin.store.point_sets import PointsComponent
 from lakejoin.store.segment import COMPONENTS
 from oracle.graph import all_pairs, stored_pairs
 from oracle.lakes import PlainTable
-from oracle.search import lake_of
+from oracle.search import lake_of, search_by
 from search.near_lakes import FEW
 
 ALONE = BatchPlan(group_bytes=1, chunk=1)  # every segment by itself, every query by itself
@@ -58,7 +59,7 @@ def same(lake: Lake, queries: Sequence[Any], plan: BatchPlan, **options: Any) ->
         given_near = {"tau": near.tau, "measure": near.measure, "encoder": near.encoder}
     for (table, on), one in zip(asked, done, strict=True):
         try:
-            alone = lake.search(table, on=on, **options, **given_near)
+            alone = search_by(lake, table, on, **options, **given_near)
         except LakejoinError as problem:
             assert type(one.error) is type(problem)
             assert str(one.error) == str(problem)
@@ -162,7 +163,7 @@ def test_a_fused_search_runs_whole(lake: Lake) -> None:
     options = SearchOptions("fused")
     asked = [("people.csv", None, options), ("absent.csv", None, options)]
     found, absent = search_batch(FakeSpark(), lake.snapshot, asked, ALONE)
-    alone = lake.search("people.csv", by="fused")
+    alone = lake.search("people.csv")
     assert found.fused is not None
     assert [one["table"] for one in found.fused[0]["results"]] == [one.table for one in alone]
     assert isinstance(absent.error, UnknownTable)
@@ -246,22 +247,23 @@ SEARCHES: list[dict[str, Any]] = [
 ]
 ON_CLUSTER = """
 import json, sys
-from lakejoin.spark import make_graph
-from lakejoin.pipeline.build import Cluster
-from lakejoin.spark.batch_search import BatchPlan, options_of, search_batch
-from lakejoin.spark.session import session
+from lakejoin.spark import Cluster, make_graph
+from lakejoin.pipeline.search_batches import BatchPlan, batch_search_options
+from lakejoin.spark.batch_search import search_batch
+from lakejoin.spark.session import open_session
 from lakejoin.store.graph_files import GraphOptions
-from lakejoin.locations import Place
+from lakejoin.locations import Location
 from lakejoin.store.snapshot import Snapshot
 
 master, index, files, searches = sys.argv[1], sys.argv[2], *map(json.loads, sys.argv[3:])
 settings = {"executor.memory": "512m", "executor.cores": "1", "cores.max": "2"}
-with session(None, master, {f"spark.{key}": value for key, value in settings.items()}) as spark:
+conf = {f"spark.{key}": value for key, value in settings.items()}
+with open_session(None, master, conf) as spark:
     for search in searches:
         on = search.pop("on", None)
-        asked = [(file, on, options_of(**search)) for file in files]
+        asked = [(file, on, batch_search_options(**search)) for file in files]
         plan = BatchPlan(group_bytes=1, chunk=2)
-        for done in search_batch(spark, Snapshot(Place.of(index)), asked, plan):
+        for done in search_batch(spark, Snapshot(Location.of(index)), asked, plan):
             told = [answer.to_dict() for answer in done.answers]
             print(json.dumps(str(done.error) if done.error else told))
     make_graph(index, GraphOptions(0.5, 3), Cluster(spark))
@@ -306,7 +308,7 @@ def test_a_standalone_cluster_with_two_workers(tmp_path: Path, cluster: str) -> 
     for search in SEARCHES:
         for file in files:
             try:
-                alone = [plain(lake.search(file, **search).to_dict())]
+                alone = [plain(search_by(lake, file, **search).to_dict())]
             except LakejoinError as problem:
                 assert next(found) == str(problem)
                 continue
@@ -326,13 +328,13 @@ def test_a_standalone_cluster_with_two_workers(tmp_path: Path, cluster: str) -> 
 def test_the_command_says_on_spark_what_it_says_here(tmp_path: Path) -> None:
     """The session that runs is taken; `--conf` alone asks for it."""
     query_lake(tmp_path)
-    batch = ["search", "--batch", str(tmp_path / "mine"), "--index", str(tmp_path / "index")]
-    asked = [*batch, "--by", "overlap", "--on", "*", "--json"]
+    batch = ["overlap", "--batch", str(tmp_path / "mine"), "--index", str(tmp_path / "index")]
+    asked = [*batch, "--on", "*", "--json"]
     here = CliRunner().invoke(cli, asked)
     there = CliRunner().invoke(cli, [*asked, "--conf", "a=b"])
     assert lines(there.stdout) == lines(here.stdout)
     assert len(lines(there.stdout)) == 13
-    text = CliRunner().invoke(cli, [*batch, "--by", "overlap", "--conf", "a=b"])
+    text = CliRunner().invoke(cli, [*batch, "--conf", "a=b"])
     assert "key of" in text.stdout
     alone = CliRunner().invoke(cli, ["search", "mine.csv", "--master", "local"])
     assert isinstance(alone.exception, InputError)
@@ -350,8 +352,8 @@ def test_a_frame_of_queries_gives_a_frame_of_results(spark: Any, lake: Lake) -> 
     rows = [("people.csv", "town", 2), ("half.csv", None, None), ("absent.csv", None, None)]
     queries = spark.createDataFrame(rows, "table string, on string, k int")
     found = search(queries, lake, by="overlap").toArrow().to_pylist()
-    alone = [*lake.search("people.csv", "town", k=2, by="overlap")]
-    alone += lake.search("half.csv", by="overlap")
+    alone = [*lake.overlap("people.csv", "town", k=2)]
+    alone += lake.overlap("half.csv")
     assert [(r["rank"], r["table"], r["matched"], r["fan_out"]) for r in found if r["rank"]] == [
         (r.rank, r.table, r.matched, r.fan_out) for r in alone
     ]

@@ -16,8 +16,8 @@ import pytest
 import lakejoin
 from lakejoin.errors import InputError
 from lakejoin.locations import Location
-from lakejoin.pipeline.build import Cluster
 from lakejoin.pipeline.compaction import compact_index
+from lakejoin.spark import Cluster
 from lakejoin.spark.java import find_java
 
 pytestmark = pytest.mark.spark
@@ -56,7 +56,7 @@ def test_the_callers_session_is_used_and_left_running(
     (lake / "more.csv").write_text("a,b\n1,x\n2,y\n")
     assert lakejoin.index(lake, tmp_path / "index", spark=spark).new == 1
     home = Location.of(tmp_path / "index")
-    assert compact_index(home, Cluster(spark), lambda progress: None).segments == 1
+    assert compact_index(home, Cluster(spark).start, lambda progress: None).segments == 1
     assert names(tmp_path / "index") == sorted([*NAMES, "more.csv"])
     assert spark.range(3).count() == 3
 
@@ -77,19 +77,18 @@ def test_a_worker_that_dies_is_retried_and_leaves_no_trace(
     spark: Any, lake: Path, tmp_path: Path
 ) -> None:
     """`LAKEJOIN_TEST_DIE` names a file whose reader kills its worker, as a fault in native code."""
-    pieces = [str(lake)]
     for number in range(30):
         (lake / f"t{number:02d}.csv").write_text(f"a,b\n{number},x\n{number + 1},y\n")
     trap = tmp_path / "trap"
     trap.mkdir()
     (trap / "sitecustomize.py").write_text(
         "import os\n"
-        "from lakejoin.formats import read\n"
-        "honest = read.open_tables\n"
+        "from lakejoin.formats import file_reader\n"
+        "honest = file_reader.open_tables\n"
         "def deadly(source, limits):\n"
         "    if source.name == 't07.csv': os._exit(66)\n"
         "    return honest(source, limits)\n"
-        "read.open_tables = deadly\n"
+        "file_reader.open_tables = deadly\n"
     )
     # A worker of its own environment: the trap is on the path of this build's workers only.
     result = subprocess.run(
@@ -97,7 +96,9 @@ def test_a_worker_that_dies_is_retried_and_leaves_no_trace(
             sys.executable,
             "-c",
             "import sys, lakejoin\n"
-            f"r = lakejoin.index({pieces!r}, {str(tmp_path / 'index')!r}, master='local[2]')\n"
+            "from lakejoin.spark import Cluster\n"
+            f"lake, index = {str(lake)!r}, {str(tmp_path / 'index')!r}\n"
+            "r = lakejoin.index(lake, index, Cluster(master='local[2]'))\n"
             "print(r.totals.tables, len(r.skipped))\n",
         ],
         capture_output=True,
@@ -135,7 +136,7 @@ def test_a_standalone_cluster_with_two_workers(lake: Path, tmp_path: Path, clust
 
 def test_a_running_session_is_not_replaced(spark: Any, lake: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="already running"):
-        lakejoin.index(lake, tmp_path / "index", master="local[1]")
+        lakejoin.index(lake, tmp_path / "index", Cluster(master="local[1]"))
     assert lakejoin.index(lake, tmp_path / "index").totals.tables == 5, "the running one is used"
     assert spark.range(3).count() == 3
 

@@ -11,10 +11,11 @@ import pytest
 
 import lakejoin
 from lakejoin.errors import InputError, NoJoin
+from lakejoin.joins import sampled_join
 from lakejoin.joins.join_finder import join_tables
 from lakejoin.joins.options import JoinOptions
 from lakejoin.model import ValueRules
-from lakejoin.spark import dataframe_join, join
+from lakejoin.spark import join
 from lakejoin.spark.dataframe_join import SparkJoin
 from lakejoin.values.canonical_values import canonicalise
 
@@ -93,8 +94,8 @@ def _names() -> list[tuple[str, str]]:
 
 def test_samples_are_enough(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is learned from a part of the larger table joins all of it; the code alone does too."""
-    monkeypatch.setattr(dataframe_join, "_MOST", 300)
-    monkeypatch.setattr(dataframe_join, "_FEWEST", 300)
+    monkeypatch.setattr(sampled_join, "_MOST", 300)
+    monkeypatch.setattr(sampled_join, "_FEWEST", 300)
     draw = random.Random(5)
     codes = [f"{draw.randrange(10**6):06}" for _ in range(80)]
     left = pa.table({"order": [f"DE-{draw.choice(codes)}/x" for _ in range(3000)]})

@@ -5,14 +5,14 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
 from lakejoin.locations import Location
 from lakejoin.model import Skipped, SourceFile
 from lakejoin.pipeline.encoder_handoff import send_encoder
-from lakejoin.pipeline.job import Job, Outcome
+from lakejoin.pipeline.job import Job, Outcome, StartRunner
 from lakejoin.pipeline.options import (
     BuildOptions,
     choose_features,
@@ -23,9 +23,8 @@ from lakejoin.pipeline.options import (
     segment_memory,
 )
 from lakejoin.pipeline.read_plan import read_lake
+from lakejoin.pipeline.task_progress import Listener, Progress
 from lakejoin.sources.lake_files import list_files
-from lakejoin.spark.session import open_session
-from lakejoin.spark.task_runner import Listener, Progress
 from lakejoin.store.commit import (
     build_lock,
     check_index_folder,
@@ -39,22 +38,11 @@ from lakejoin.store.segment import SegmentRecord, missing_components
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from lakejoin.encoders import Encoder
     from lakejoin.store.segment import Component
 
 
 _UNLISTED = -1  # the size recorded for what could not be listed
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Where to run: the caller's Spark session, or how to start one."""
-
-    spark: SparkSession | None = None
-    master: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +53,10 @@ class BuildReport:
     `tasks`, `commit`, `costs` (measuring the cost of reading the index here) and `total`, and,
     summed over the tasks, `read` (parsing and encoding) and `build` (segments). A stage that did
     not run has no key. `notes` are sentences about default decisions and rebuilt components.
+
+    >>> report = lakejoin.index("data/", "data.index", spark=spark)
+    >>> report.new, report.totals.tables
+    (0, 4)
     """
 
     version: int
@@ -101,7 +93,7 @@ def build_index(
     lakes: Sequence[str],
     index: Location,
     options: BuildOptions,
-    cluster: Cluster,
+    start: StartRunner,
     listener: Listener,
 ) -> BuildReport:
     """Bring the index up to date: read new and changed files, remove tables of deleted ones."""
@@ -110,7 +102,7 @@ def build_index(
     with build_lock(index, options.wait):
         old = current_manifest(index, replacing=options.full and bool(lakes))
         try:
-            return _build(lakes, index, old, options, cluster, listener, clock)
+            return _build(lakes, index, old, options, start, listener, clock)
         except BaseException:
             clean_after_failure(index)
             raise
@@ -121,7 +113,7 @@ def _build(
     index: Location,
     old: Manifest,
     options: BuildOptions,
-    cluster: Cluster,
+    start: StartRunner,
     listener: Listener,
     clock: _Clock,
 ) -> BuildReport:
@@ -152,7 +144,7 @@ def _build(
         if encoder is not None:
             clock.lap("encoder")
         work = _Work(difference.read, behind, options.chunk_bytes, encoder)
-        outcomes = _run(job, work, cluster, listener, clock)
+        outcomes = _run(job, work, start, listener, clock)
     sources = _sources(difference, outcomes)
     if options.strict:
         _raise_if_skipped(sources)
@@ -268,19 +260,18 @@ class _Work:
 
     files: Sequence[SourceFile]
     behind: Sequence[SegmentRecord]
-    piece_bytes: int
+    chunk_bytes: int
     encoder: Encoder | None
 
 
 def _run(
-    job: Job, work: _Work, cluster: Cluster, listener: Listener, clock: _Clock
+    job: Job, work: _Work, start: StartRunner, listener: Listener, clock: _Clock
 ) -> list[Outcome]:
-    listener(Progress("starting Spark", total=len(work.files)))
-    with open_session(cluster.spark, cluster.master, cluster.conf) as spark:
+    with start(listener) as runner:
         clock.lap("start")
         if work.encoder is not None:
-            send_encoder(job, work.encoder)
-        outcomes = read_lake(spark, job, work.files, work.behind, work.piece_bytes, listener)
+            send_encoder(job, work.encoder, runner)
+        outcomes = read_lake(runner, job, work.files, work.behind, work.chunk_bytes, listener)
         clock.lap("tasks")
     for outcome in outcomes:
         if outcome.kind == "seconds":

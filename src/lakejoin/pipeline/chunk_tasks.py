@@ -1,9 +1,9 @@
-"""The tasks for a huge file: its pieces are parsed in parallel, then assembled to one table.
+"""The tasks for a huge file: its chunks are parsed in parallel, then assembled to one table.
 
-Three rounds: *scan* finds where records begin near each cut (see `lakejoin.formats.file_chunks`); *parse*
-writes each piece to a file in the scratch folder, with its columns encoded on their own; *assemble*
-builds the table column by column, with one column in memory at a time. If a piece fails, the file
-is read as a whole instead.
+Three rounds: *scan* finds where records begin near each cut (see `lakejoin.formats.file_chunks`);
+*chunk* writes each chunk to a file in the scratch folder, with its columns encoded on their own;
+*assemble* builds the table column by column, with one column in memory at a time. If a chunk fails,
+the file is read as a whole instead.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from lakejoin.errors import is_disk_full
 from lakejoin.locations import Location
 from lakejoin.model import ColumnData, Dialect, Loss, Skipped, SourceFile, TableData
-from lakejoin.pipeline.job import Job, ProgressReporter, find_suspects
+from lakejoin.pipeline.job import Job
 from lakejoin.pipeline.segment_tasks import SegmentWriter, encode_stream, watch_reader
+from lakejoin.pipeline.task_progress import ProgressReporter, find_suspects
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.dictionary import string_buffers
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ParsedChunk:
-    """A parsed piece, and the file with its columns."""
+    """A parsed chunk, and the file with its columns."""
 
     source: SourceFile
     chunk_index: int
@@ -62,7 +63,7 @@ def scan_cut(job: Job, batch: int, item: tuple[ChunkPlan, int]) -> Iterator[tupl
 
 
 def parse_chunk(job: Job, batch: int, chunk: FileChunk) -> Iterator[tuple[str, Any]]:
-    """Parse one piece and write its columns to the scratch folder."""
+    """Parse one chunk and write its columns to the scratch folder."""
     if find_suspects(job.scratch, batch):
         yield "broken", chunk.source.name
         return
@@ -71,7 +72,7 @@ def parse_chunk(job: Job, batch: int, chunk: FileChunk) -> Iterator[tuple[str, A
     begin = time.perf_counter()
     try:
         parsed = _parse(job, batch, chunk, reporter.note.attempt)
-        yield "piece", parsed
+        yield "chunk", parsed
         reporter.add_cells(parsed.rows * len(parsed.names))
     except Exception as problem:
         if is_disk_full(problem):
@@ -81,12 +82,12 @@ def parse_chunk(job: Job, batch: int, chunk: FileChunk) -> Iterator[tuple[str, A
     reporter.finish()
 
 
-def _parse(job: Job, batch: int, piece: FileChunk, attempt: str) -> ParsedChunk:
+def _parse(job: Job, batch: int, chunk: FileChunk, attempt: str) -> ParsedChunk:
     from lakejoin.formats.file_chunks import open_chunk
 
-    stream = open_chunk(piece, job.limits)
+    stream = open_chunk(chunk, job.limits)
     encoders, rows = encode_stream(job, stream, watch_reader)
-    location = job.scratch / f"piece-{batch:06d}-{attempt}.lj"
+    location = job.scratch / f"chunk-{batch:06d}-{attempt}.lj"
     with ArrayFileWriter(location) as out:
         for index, encoder in enumerate(encoders):
             part = encoder.to_chunk()
@@ -95,9 +96,9 @@ def _parse(job: Job, batch: int, piece: FileChunk, attempt: str) -> ParsedChunk:
             out.add(f"{index}.bytes", data[int(offsets[0]) : int(offsets[-1])])
             out.add(f"{index}.cells", part.cells)
     return ParsedChunk(
-        piece.source,
-        piece.index,
-        piece.count,
+        chunk.source,
+        chunk.index,
+        chunk.count,
         location.uri,
         out.record,
         rows,
@@ -112,7 +113,7 @@ def _parse(job: Job, batch: int, piece: FileChunk, attempt: str) -> ParsedChunk:
 def assemble_table(
     job: Job, batch: int, chunks: Sequence[ParsedChunk]
 ) -> Iterator[tuple[str, Any]]:
-    """Assemble the pieces of one table into a segment of its own."""
+    """Assemble the chunks of one table into a segment of its own."""
     reporter = ProgressReporter(job.scratch, batch)
     begin = time.perf_counter()
     segments = SegmentWriter(job, batch)
@@ -130,17 +131,17 @@ def assemble_table(
     reporter.finish()
 
 
-def _table(job: Job, pieces: Sequence[ParsedChunk]) -> TableData:
-    first = pieces[0]
+def _table(job: Job, chunks: Sequence[ParsedChunk]) -> TableData:
+    first = chunks[0]
     counted: dict[str, Loss] = {}
-    for loss in (loss for piece in pieces for loss in piece.losses):
+    for loss in (loss for chunk in chunks for loss in chunk.losses):
         total = counted.get(loss.reason, Loss(loss.reason, 0, loss.detail))
         counted[loss.reason] = Loss(loss.reason, total.count + loss.count, total.detail)
     return TableData(
         first.source.name,
         first.source.name,
-        sum(p.rows for p in pieces),
-        (_column(job, name, index, pieces) for index, name in enumerate(first.names)),
+        sum(p.rows for p in chunks),
+        (_column(job, name, index, chunks) for index, name in enumerate(first.names)),
         first.format,
         first.dialect,
         tuple(counted.values()),
@@ -148,13 +149,13 @@ def _table(job: Job, pieces: Sequence[ParsedChunk]) -> TableData:
     )
 
 
-def _column(job: Job, name: str, index: int, pieces: Sequence[ParsedChunk]) -> ColumnData:
+def _column(job: Job, name: str, index: int, chunks: Sequence[ParsedChunk]) -> ColumnData:
     from lakejoin.values.column_encoder import ColumnEncoder
 
     encoder = ColumnEncoder(name, job.options.rules)
-    for piece in pieces:
+    for chunk in chunks:
         # Reopened for each column: mapped pages count as this worker's memory.
-        encoder.append_chunk(_part(ArrayFile(Location.of(piece.uri), piece.record), index))
+        encoder.append_chunk(_part(ArrayFile(Location.of(chunk.uri), chunk.record), index))
     return encoder.finish()
 
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakejoin.locations import Location
-from lakejoin.pipeline.build import Cluster, build_name
+from lakejoin.pipeline.build import build_name
 from lakejoin.pipeline.encoder_handoff import send_encoder
-from lakejoin.pipeline.job import Job, write_work
+from lakejoin.pipeline.job import Job, StartRunner, TaskRounds
 from lakejoin.pipeline.options import reopen_encoder, segment_memory
-from lakejoin.spark.session import open_session
-from lakejoin.spark.task_runner import Listener, Progress, run_tasks
+from lakejoin.pipeline.task_progress import Listener, Progress
 from lakejoin.store.commit import build_lock, clean_after_failure, clean_index, commit
 from lakejoin.store.manifest import Manifest, read_manifest, read_sources
 from lakejoin.store.meaning_vectors import all_store_vectors
@@ -36,7 +35,7 @@ class CompactReport:
 
 def compact_index(
     index: Location,
-    cluster: Cluster,
+    start: StartRunner,
     listener: Listener,
     wait: float = 0.0,
     memory: int = _MEMORY,
@@ -46,14 +45,14 @@ def compact_index(
         old = read_manifest(index)
         clean_index(index, old)
         try:
-            return _merge(index, old, cluster, listener, memory)
+            return _merge(index, old, start, listener, memory)
         except BaseException:
             clean_after_failure(index)
             raise
 
 
 def _merge(
-    index: Location, old: Manifest, cluster: Cluster, listener: Listener, memory: int
+    index: Location, old: Manifest, start: StartRunner, listener: Listener, memory: int
 ) -> CompactReport:
     before = old.totals.bytes
     memory = segment_memory(old.options, memory)
@@ -65,15 +64,12 @@ def _merge(
     meaning = old.options.meaning
     reuse = meaning is None or all(all_store_vectors(group) for group in groups)
     encoder = None if meaning is None or reuse else reopen_encoder(meaning)
-    listener(Progress("starting Spark"))
-    with open_session(cluster.spark, cluster.master, cluster.conf) as spark:
-        job.scratch.make_folder()
+    with start(listener) as runner:
+        rounds = TaskRounds(job, listener)
         if encoder is not None:
-            send_encoder(job, encoder)
-        for batch, group in enumerate(groups):
-            write_work(job, batch, "merge", group)
-        stage = Progress("merging segments")
-        outcomes = run_tasks(spark, job, range(len(groups)), stage, listener)
+            send_encoder(job, encoder, runner)
+        work = [("merge", group) for group in groups]
+        outcomes = rounds.run(runner, work, Progress("merging segments"))
     fresh = [o.value for o in outcomes if o.kind == "segment"]
     gone = {record.id for group in groups for record in group}
     kept = [record for record in old.segments if record.id not in gone]

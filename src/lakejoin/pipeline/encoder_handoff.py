@@ -8,21 +8,19 @@ from functools import lru_cache
 from lakejoin.encoders import Encoder
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
 from lakejoin.locations import Location
-from lakejoin.pipeline.job import Job
+from lakejoin.pipeline.job import Job, TaskRunner
 
 _FILE = "encoder"
 
 
-def send_encoder(job: Job, encoder: Encoder) -> None:
+def send_encoder(job: Job, encoder: Encoder, runner: TaskRunner) -> None:
     """Driver: write the encoder's spec to the scratch folder."""
-    from pyspark import cloudpickle
-
     try:
-        body = cloudpickle.dumps(encoder.spec)
+        body = runner.dumps(encoder.spec)
     except Exception as problem:  # noqa: BLE001 (pickling fails with any type of exception)
         raise InputError(
-            f"the encoder {encoder.name} cannot be sent to Spark's workers ({problem}): it must "
-            "not hold an open file, a lock or a connection"
+            f"the encoder {encoder.name} cannot be sent to the workers ({problem}): it must not "
+            "hold an open file, a lock or a connection"
         ) from None
     job.scratch.make_folder()
     (job.scratch / _FILE).replace_quickly(body)

@@ -26,7 +26,8 @@ from lakejoin.graph.graph_refresh import (
 from lakejoin.graph.segment_overlap import find_overlaps
 from lakejoin.locations import Location
 from lakejoin.model import Array
-from lakejoin.pipeline.job import Job, ProgressReporter
+from lakejoin.pipeline.job import Job
+from lakejoin.pipeline.task_progress import ProgressReporter
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.graph_files import (
     ColumnPairs,
@@ -58,7 +59,7 @@ class LostWork:
 
 @dataclass(frozen=True, slots=True)
 class RangeWork:
-    """One of `parts` ranges of hashes, in which the `wanted` segment pairs are compared."""
+    """One of `parts` ranges of hashes, in which the `pairs` segment pairs are compared."""
 
     records: dict[int, SegmentRecord]
     pairs: tuple[SegmentPair, ...]
@@ -133,14 +134,14 @@ def find_shared(job: Job, batch: int, work: RangeWork) -> Iterator[tuple[str, An
     name = f"shared-{batch:06d}-{secrets.token_hex(4)}.lj"  # unique to this attempt
     with ArrayFileWriter(job.scratch / name) as out:
         start = np.cumsum([0, *(len(shared) for _, shared in found)])
-        out.add("two", np.array([two for two, _ in found], dtype=np.int64).reshape(-1))
+        out.add("two", np.array([pair for pair, _ in found], dtype=np.int64).reshape(-1))
         out.add("start", start.astype(np.int64))
-        for array in ("mine", "theirs", "count"):
+        for array in ("left", "right", "count"):
             parts = [getattr(shared, array).astype(np.uint32) for _, shared in found]
             out.add(array, np.concatenate([np.zeros(0, dtype=np.uint32), *parts]))
     reporter.end_file(0, 0)
     reporter.finish()
-    yield "shared", (name, [two for two, _ in found])
+    yield "shared", (name, [pair for pair, _ in found])
 
 
 def count_pairs(job: Job, batch: int, work: CountWork) -> Iterator[tuple[str, Any]]:
@@ -166,7 +167,9 @@ def count_pairs(job: Job, batch: int, work: CountWork) -> Iterator[tuple[str, An
             for n in (first, second)
         )
         shared = (
-            overlap_with_itself(sides[first]) if first == second else _all(files, (first, second))
+            overlap_with_itself(sides[first])
+            if first == second
+            else _read_overlap(files, (first, second))
         )
         limits = options.containment, options.most + 1  # one more shows which columns have more
         found.append(find_pairs(left, right, shared, (first, second), *limits))
@@ -254,15 +257,15 @@ class _SharedFile:
         self._position = {(first, second): at for at, (first, second) in enumerate(twos)}
         self._start = file.array("start").all()
 
-    def of(self, two: SegmentPair) -> list[Array]:
-        """(mine, theirs, count) of a segment pair."""
-        at = self._position.get(two)
+    def read(self, pair: SegmentPair) -> list[Array]:
+        """(left groups, right groups, count) of a segment pair."""
+        at = self._position.get(pair)
         begin, end = (0, 0) if at is None else self._start[at : at + 2].tolist()
-        return [self._file.array(name).slice(begin, end) for name in ("mine", "theirs", "count")]
+        return [self._file.array(name).slice(begin, end) for name in ("left", "right", "count")]
 
 
-def _all(files: Sequence[_SharedFile], two: SegmentPair) -> SegmentOverlap:
-    parts = [file.of(two) for file in files]
+def _read_overlap(files: Sequence[_SharedFile], pair: SegmentPair) -> SegmentOverlap:
+    parts = [file.read(pair) for file in files]
     empty = [np.zeros(0, dtype=np.int64)] * 3
     return SegmentOverlap(
         *(np.concatenate([part[i] for part in (empty, *parts)]).astype(np.int64) for i in range(3))

@@ -122,8 +122,8 @@ def reopen_encoder(meaning: MeaningOptions) -> Encoder:
     if encoder.identity != meaning.identity:
         raise InputError(
             f"the encoder {meaning.encoder} has changed since the vectors of this index were "
-            f"computed ({describe_difference(meaning.identity, encoder.identity)}): install the old one, or "
-            f"recompute all vectors with: lakejoin index --encoder {meaning.encoder}"
+            f"computed ({describe_difference(meaning.identity, encoder.identity)}): install the "
+            f"old one, or recompute all vectors with: lakejoin index --encoder {meaning.encoder}"
         )
     return encoder
 
@@ -171,13 +171,12 @@ class BuildOptions:
     `permutations` is the number of entries of a signature (128; a power of two from 16 to 256):
     twice as many take twice the space and halve the variance of containment estimates.
     `super_key_bits` is the number of bits per row that the search for composite keys checks first
-    (128; 256 or 512), and `super_key_kind` how they are computed (one of
-    `lakejoin.store.super_keys.KINDS`). `parts` are optional features to add: "meaning", "distance";
-    the empty tuple removes both, and a new index of a small lake gets both. `encoder` computes the
-    vectors of "meaning": a name, a path or a function, as for `lakejoin.encoders.open_encoder`;
+    (128; 256 or 512). `parts` are optional features to add: "meaning", "distance"; the empty tuple
+    removes both, and a new index of a small lake gets both. `encoder` computes the vectors of
+    "meaning": a name, a path or a function, as for `lakejoin.encoders.open_encoder`;
     `keep_vectors` stores full vectors, which is the default for models and functions.
     `memory` limits what one worker may use to finish a segment; a file more than twice as large as
-    `piece_bytes` is parsed in chunks of about that size; `wait` is the number of seconds to wait
+    `chunk_bytes` is parsed in chunks of about that size; `wait` is the number of seconds to wait
     for another builder; `strict` fails, and changes nothing, if a file gives no table.
 
     >>> BuildOptions(parts=("colour",))
@@ -192,7 +191,6 @@ class BuildOptions:
     all_columns: bool | None = None
     permutations: int | None = None
     super_key_bits: int | None = None
-    super_key_kind: str | None = None
     parts: tuple[str, ...] | None = None
     encoder: EncoderChoice = None
     keep_vectors: bool | None = None
@@ -213,9 +211,7 @@ class BuildOptions:
 
     def super_keys(self, before: SuperKeyOptions) -> SuperKeyOptions:
         """The super keys of an index that had `before`."""
-        kind = before.kind if self.super_key_kind is None else self.super_key_kind
-        bits = before.bits if self.super_key_bits is None else self.super_key_bits
-        return SuperKeyOptions(kind, bits)
+        return before if self.super_key_bits is None else SuperKeyOptions(bits=self.super_key_bits)
 
 
 def index_options(old: Manifest, options: BuildOptions) -> IndexOptions:

@@ -3,49 +3,23 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import LakejoinError
 from lakejoin.model import SourceFile
-from lakejoin.pipeline.job import Job, Outcome, write_work
-from lakejoin.spark.session import parallelism
-from lakejoin.spark.task_runner import Listener, Progress, run_tasks
+from lakejoin.pipeline.job import Job, Outcome, TaskRounds, TaskRunner, Work
+from lakejoin.pipeline.task_progress import Listener, Progress
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from lakejoin.formats.file_chunks import ChunkPlan, FileChunk
     from lakejoin.pipeline.chunk_tasks import ParsedChunk
     from lakejoin.store.segment import SegmentRecord
 
 
-Work = tuple[str, Any]
-
-
-class TaskRounds:
-    """Runs rounds of batches of one build; batch numbers continue across rounds."""
-
-    def __init__(self, spark: SparkSession, job: Job, stage: Progress, listener: Listener) -> None:
-        self._spark = spark
-        self._job = job
-        self._stage = stage
-        self._listener = listener
-        self._next = 0
-        job.scratch.make_folder()
-
-    def run(self, work: Sequence[Work]) -> list[Outcome]:
-        """Run one task for each (kind, items)."""
-        first, self._next = self._next, self._next + len(work)
-        for batch, (kind, items) in enumerate(work, start=first):
-            write_work(self._job, batch, kind, items)
-        batches = range(first, self._next)
-        return run_tasks(self._spark, self._job, batches, self._stage, self._listener)
-
-
 def read_lake(
-    spark: SparkSession,
+    runner: TaskRunner,
     job: Job,
     files: Sequence[SourceFile],
     behind: Sequence[SegmentRecord],
@@ -54,69 +28,76 @@ def read_lake(
 ) -> list[Outcome]:
     """Read files into segments and complete the segments that lack a component."""
     stage = Progress("reading and encoding", total=len(files))
-    rounds = TaskRounds(spark, job, stage, listener)
-    splits = _splits(job, files, chunk_bytes)
-    pieces = _pieces(job, rounds, splits)
-    in_pieces = {name for name, found in pieces.items() if found}
-    whole = [f for f in files if f.name not in in_pieces]
+    rounds = TaskRounds(job, listener)
+    plans = _plan_chunks(job, files, chunk_bytes)
+    scanned = rounds.run(runner, _scan_work(plans), stage)
+    chunks = _resolve_chunks(job, plans, scanned)
+    whole = [file for file in files if file.name not in chunks]
     work: list[Work] = [
-        ("files", batch) for batch in pack_files(whole, PlanLimits(cores=parallelism(spark)))
+        ("files", batch) for batch in pack_files(whole, PlanLimits(cores=runner.cores))
     ]
     work += [("components", record) for record in behind]
-    work += [("piece", piece) for name in sorted(in_pieces) for piece in pieces[name]]
-    outcomes = rounds.run(work)
-    parsed: dict[str, list[ParsedChunk]] = {name: [] for name in sorted(in_pieces)}
+    work += [("chunk", chunk) for name in sorted(chunks) for chunk in chunks[name]]
+    outcomes = rounds.run(runner, work, stage)
+    parsed: dict[str, list[ParsedChunk]] = {name: [] for name in sorted(chunks)}
     for outcome in outcomes:
-        if outcome.kind == "piece":
+        if outcome.kind == "chunk":
             parsed[outcome.value.source.name].append(outcome.value)
     last: list[Work] = []
     for name, done in parsed.items():
-        complete = len(done) == len(pieces[name])
-        last.append(("assemble", done) if complete else ("files", [splits[name].source]))
-    return outcomes + rounds.run(last)
+        complete = len(done) == len(chunks[name])
+        last.append(("assemble", done) if complete else ("files", [plans[name].source]))
+    return outcomes + rounds.run(runner, last, stage)
 
 
-def _splits(job: Job, files: Sequence[SourceFile], piece_bytes: int) -> dict[str, ChunkPlan]:
+def _plan_chunks(job: Job, files: Sequence[SourceFile], chunk_bytes: int) -> dict[str, ChunkPlan]:
     """Where large files can be cut; a file that cannot be cut is read as a whole."""
     from lakejoin.formats.file_chunks import plan_chunks
 
-    splits = {}
+    plans = {}
     for file in files:
-        if expected_bytes(file) <= 2 * piece_bytes:
+        if expected_bytes(file) <= 2 * chunk_bytes:
             continue
         try:
-            split = plan_chunks(file, piece_bytes, job.limits)
+            plan = plan_chunks(file, chunk_bytes, job.limits)
         except (LakejoinError, OSError, ValueError):
             continue  # reading it reports the problem
-        if split is not None:
-            splits[file.name] = split
-    return splits
+        if plan is not None:
+            plans[file.name] = plan
+    return plans
 
 
-def _pieces(
-    job: Job, rounds: TaskRounds, splits: dict[str, ChunkPlan]
+def _scan_work(plans: Mapping[str, ChunkPlan]) -> list[Work]:
+    return [("scan", (plan, cut)) for plan in plans.values() for cut in range(_count_cuts(plan))]
+
+
+def _count_cuts(plan: ChunkPlan) -> int:
+    return len(plan.row_groups) or len(plan.cuts)
+
+
+def _resolve_chunks(
+    job: Job, plans: Mapping[str, ChunkPlan], scanned: Sequence[Outcome]
 ) -> dict[str, list[FileChunk]]:
-    """The pieces of each split file, cut exactly between records; none if that fails."""
+    """The chunks of each file that can be cut exactly between records."""
     from lakejoin.formats.file_chunks import resolve_chunks
 
-    counts = {n: len(s.row_groups) or len(s.cuts) for n, s in splits.items()}
-    work: list[Work] = [("scan", (splits[n], i)) for n, c in counts.items() for i in range(c)]
-    scans: dict[str, dict[int, Any]] = {name: {} for name in splits}
-    for outcome in rounds.run(work):
+    scans: dict[str, dict[int, Any]] = {name: {} for name in plans}
+    for outcome in scanned:
         if outcome.kind == "scan":
             name, cut, scan = outcome.value
             scans[name][cut] = scan
-    pieces: dict[str, list[FileChunk]] = {}
-    for name, split in splits.items():
-        if len(scans[name]) < counts[name]:
+    chunks: dict[str, list[FileChunk]] = {}
+    for name, plan in plans.items():
+        count = _count_cuts(plan)
+        if len(scans[name]) < count:
             continue
         try:
-            pieces[name] = resolve_chunks(
-                split, [scans[name][i] for i in range(counts[name])], job.limits
-            )
+            resolved = resolve_chunks(plan, [scans[name][cut] for cut in range(count)], job.limits)
         except (LakejoinError, OSError, ValueError):
             continue
-    return pieces
+        if resolved:
+            chunks[name] = resolved
+    return chunks
 
 
 FILE_COST = (

@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import LakejoinError
+from lakejoin.inputs import resolve_table
 from lakejoin.locations import Location
 from lakejoin.search.detached_answer import detach_answer
+from lakejoin.search.external_table import ambiguous_name_note, open_file_table
+from lakejoin.search.indexed_table import ForeignIndexedTable, IndexedTable
 from lakejoin.search.partitioned_search import (
     CompletingSearcher,
     PartitionHits,
@@ -26,13 +29,6 @@ from lakejoin.search.partitioned_search import (
 )
 from lakejoin.search.query_columns import choose_columns
 from lakejoin.search.searcher import Searcher
-from lakejoin.search.table_lookup import (
-    ForeignIndexedTable,
-    IndexedTable,
-    ambiguous_name_note,
-    open_file_table,
-    resolve_table,
-)
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -138,18 +134,20 @@ def _explain_missing(name: str, snapshot: Snapshot) -> LakejoinError:
 
 
 def find_hits(
-    searched: IndexVersion, segment_indexes: Sequence[int], queries: Sequence[BatchQuery]
+    version: IndexVersion, segment_indexes: Sequence[int], queries: Sequence[BatchQuery]
 ) -> list[GroupHits]:
     """Search the segments with these indexes for each query."""
-    return [_find_one(searched, tuple(segment_indexes), query) for query in queries]
+    return [_find_query(version, tuple(segment_indexes), query) for query in queries]
 
 
-def _find_one(searched: IndexVersion, numbers: tuple[int, ...], query: BatchQuery) -> GroupHits:
-    searcher = _opened(searched, numbers).part
+def _find_query(
+    version: IndexVersion, segment_indexes: tuple[int, ...], query: BatchQuery
+) -> GroupHits:
+    searcher = _opened(version, segment_indexes).part
     try:
-        table = _query_table(searched, numbers, query)
+        table = _query_table(version, segment_indexes, query)
         choice = choose_columns(
-            table, query.on, searched.manifest.options.all_columns, query.options.by
+            table, query.on, version.manifest.options.all_columns, query.options.by
         )
         return list(searcher.gather(table, choice, query.options))
     except LakejoinError as problem:
@@ -160,41 +158,39 @@ def merge_hits(
     query: BatchQuery, by_group: Sequence[GroupHits], segment_groups: Sequence[Sequence[int]]
 ) -> GroupHits:
     """Merge the hits of all groups of segments for a query."""
-    for part in by_group:
-        if isinstance(part, LakejoinError):
-            return part
+    for hits in by_group:
+        if isinstance(hits, LakejoinError):
+            return hits
     groups = [np.array(group, dtype=np.int64) for group in segment_groups]
-    by_search = zip(*[part for part in by_group if isinstance(part, list)], strict=True)
-    return [merge_partitions(hits, groups, query.options) for hits in by_search]
+    by_search = zip(*[hits for hits in by_group if isinstance(hits, list)], strict=True)
+    return [merge_partitions(parts, groups, query.options) for parts in by_search]
 
 
 def complete_answers(
-    searched: IndexVersion, queries: Sequence[tuple[BatchQuery, GroupHits]]
+    version: IndexVersion, queries: Sequence[tuple[BatchQuery, GroupHits]]
 ) -> Iterator[QueryOutcome]:
     """Complete the answers with their evidence."""
-    for query, part in queries:
-        if isinstance(part, LakejoinError):
-            yield QueryOutcome(error=part)
+    for query, hits in queries:
+        if isinstance(hits, LakejoinError):
+            yield QueryOutcome(error=hits)
             continue
         try:
-            table = _query_table(searched, None, query)
-            yield _complete_one(searched, query, part, table)
+            table = _query_table(version, None, query)
+            yield _complete_query(version, query, hits, table)
         except LakejoinError as problem:
             yield QueryOutcome(error=problem)
 
 
-def _complete_one(
-    searched: IndexVersion, query: BatchQuery, part: Any, table: QueryTable
+def _complete_query(
+    version: IndexVersion, query: BatchQuery, hits: Any, table: QueryTable
 ) -> QueryOutcome:
-    opened = _opened(searched)
+    opened = _opened(version)
     if not query.is_partitioned:
         answer = _fused(opened.plain, query, table)
         return QueryOutcome(fused=(answer.to_dict(), repr(answer)))
-    choice = choose_columns(
-        table, query.on, searched.manifest.options.all_columns, query.options.by
-    )
+    choice = choose_columns(table, query.on, version.manifest.options.all_columns, query.options.by)
     notes = (*query.notes, *([choice.note] if choice.note else []))
-    answers = opened.whole.complete(table, choice, query.options, notes, part)
+    answers = opened.whole.complete(table, choice, query.options, notes, hits)
     return QueryOutcome(tuple(map(detach_answer, answers)))
 
 
@@ -203,22 +199,22 @@ def _fused(searcher: Searcher, query: BatchQuery, table: QueryTable) -> FusedAns
 
     all_columns = searcher.snapshot.manifest.options.all_columns
     choice = None if query.on is None else choose_columns(table, query.on, all_columns)
-    asked = FusedOptions(choice, query.options.k, query.notes, time.perf_counter())
-    return search_fused(searcher, table, asked)
+    options = FusedOptions(choice, query.options.k, query.notes, time.perf_counter())
+    return search_fused(searcher, table, options)
 
 
 def _query_table(
-    searched: IndexVersion, numbers: tuple[int, ...] | None, query: BatchQuery
+    version: IndexVersion, segment_indexes: tuple[int, ...] | None, query: BatchQuery
 ) -> QueryTable:
     """The table of a query, for a search in the segments with these indexes, or in all."""
     if query.home is None:
-        return open_file_table(query.path, searched.manifest.options.rules, query.name)
+        return open_file_table(query.path, version.manifest.options.rules, query.name)
     segment, table = query.home
-    if numbers is not None and segment not in numbers:
-        elsewhere = _opened(searched, (segment,)).snapshot
+    if segment_indexes is not None and segment not in segment_indexes:
+        elsewhere = _opened(version, (segment,)).snapshot
         return ForeignIndexedTable(elsewhere, 0, elsewhere.segments[0].catalog.table(table))
-    snapshot = _opened(searched, numbers).snapshot
-    at = segment if numbers is None else numbers.index(segment)
+    snapshot = _opened(version, segment_indexes).snapshot
+    at = segment if segment_indexes is None else segment_indexes.index(segment)
     return IndexedTable(snapshot, at, snapshot.segments[at].catalog.table(table))
 
 
@@ -246,15 +242,15 @@ _KEPT = 8
 _OPENED: dict[tuple[Any, ...], _Opened] = {}
 
 
-def _opened(searched: IndexVersion, numbers: tuple[int, ...] | None = None) -> _Opened:
+def _opened(version: IndexVersion, segment_indexes: tuple[int, ...] | None = None) -> _Opened:
     """Open the segments with these indexes, or all; recently opened ones are reused."""
-    manifest = searched.manifest
-    key = (searched.index, manifest.version, manifest.created, numbers)
+    manifest = version.manifest
+    key = (version.index, manifest.version, manifest.created, segment_indexes)
     if key not in _OPENED:
-        if numbers is not None:
-            records = tuple(manifest.segments[index] for index in numbers)
+        if segment_indexes is not None:
+            records = tuple(manifest.segments[index] for index in segment_indexes)
             manifest = replace(manifest, segments=records)
         while len(_OPENED) >= _KEPT:
             _OPENED.pop(next(iter(_OPENED)))
-        _OPENED[key] = _Opened(Snapshot(Location.of(searched.index), manifest))
+        _OPENED[key] = _Opened(Snapshot(Location.of(version.index), manifest))
     return _OPENED[key]

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.model import Skipped, SourceFile, TableData
 from lakejoin.pipeline.encoder_handoff import receive_encoder
-from lakejoin.pipeline.job import Job, ProgressReporter, find_suspects
+from lakejoin.pipeline.job import Job
 from lakejoin.pipeline.options import index_components
+from lakejoin.pipeline.task_progress import ProgressReporter, find_suspects
 from lakejoin.store.meaning_vectors import StoredVectorEncoder, all_store_vectors
 from lakejoin.store.segment import Segment, SegmentRecord, add_components
 from lakejoin.store.segment_builder import SegmentBuilder, live_tables

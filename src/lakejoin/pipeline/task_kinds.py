@@ -1,10 +1,12 @@
-"""Runs a batch by its kind; this module and everything it imports is free of Spark."""
+"""Runs tasks by their kind; this module and everything it imports is free of Spark."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
+from typing import Any
 
-from lakejoin.errors import LakejoinError, is_disk_full
+from lakejoin.errors import BuildFailed, LakejoinError, is_disk_full
 from lakejoin.pipeline.chunk_tasks import assemble_table, parse_chunk, scan_cut
 from lakejoin.pipeline.graph_tasks import (
     count_pairs,
@@ -15,11 +17,12 @@ from lakejoin.pipeline.graph_tasks import (
 )
 from lakejoin.pipeline.job import Job, Outcome, Worker, read_work
 from lakejoin.pipeline.segment_tasks import complete_segment, merge_segments, read_files
+from lakejoin.pipeline.task_progress import Listener, Progress, watch_progress
 
 _WORKERS: dict[str, Worker] = {
     "files": read_files,
     "scan": scan_cut,
-    "piece": parse_chunk,
+    "chunk": parse_chunk,
     "assemble": assemble_table,
     "components": complete_segment,
     "merge": merge_segments,
@@ -43,3 +46,27 @@ def run_batch(job: Job, batch: int) -> Iterator[Outcome]:
         yield Outcome(batch, "failed", f"the disk is full: {problem}")
     except LakejoinError as problem:
         yield Outcome(batch, "failed", str(problem))
+
+
+def check_outcomes(outcomes: list[Outcome]) -> list[Outcome]:
+    """The outcomes in the order of their batches; raises if a task failed."""
+    for outcome in outcomes:
+        if outcome.kind == "failed":
+            raise BuildFailed(f"{outcome.value}; the previous index is untouched")
+    return sorted(outcomes, key=lambda outcome: outcome.batch)
+
+
+class LocalRunner:
+    """Runs tasks in this process, one after the other: for work too small to start a cluster."""
+
+    cores = 1
+
+    def run(self, job: Job, batches: range, stage: Progress, listener: Listener) -> list[Outcome]:
+        """Run a range of batches."""
+        with watch_progress(job.scratch, batches, stage, listener):
+            outcomes = [outcome for batch in batches for outcome in run_batch(job, batch)]
+        return check_outcomes(outcomes)
+
+    def dumps(self, value: Any) -> bytes:
+        """Pickle a value."""
+        return pickle.dumps(value)

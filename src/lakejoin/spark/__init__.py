@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lakejoin.spark.batch_search import search
     from lakejoin.spark.dataframe_join import SparkJoin, join
-    from lakejoin.spark.graph_build import make_graph
+    from lakejoin.spark.task_runner import Cluster, make_graph
 
-__all__ = ["SparkJoin", "join", "make_graph", "search"]
+__all__ = ["Cluster", "SparkJoin", "join", "make_graph", "search"]
 
-_MODULES = {"make_graph": "graph", "search": "searching"}  # other names are in joining
+_MODULES = {
+    "Cluster": "task_runner",
+    "SparkJoin": "dataframe_join",
+    "join": "dataframe_join",
+    "make_graph": "task_runner",
+    "search": "batch_search",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -19,5 +25,5 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(f"lakejoin.spark.{_MODULES.get(name, 'joining')}"), name)
+        return getattr(import_module(f"lakejoin.spark.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'lakejoin.spark' has no attribute {name!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +9,16 @@ from lakejoin.codegen.frame_code import write_pyspark
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.joins.code_plan import plan_sampled_join
 from lakejoin.joins.join import Join
-from lakejoin.joins.join_finder import join_tables
 from lakejoin.joins.join_inputs import parse_column_pairs
 from lakejoin.joins.joined_table import SUFFIX
-from lakejoin.joins.learned.row_samples import SampleOptions
 from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.sampled_join import (
+    SAMPLED_METHODS,
+    choose_sample_sizes,
+    explain_no_join,
+    learn_sampled_join,
+)
+from lakejoin.quoting import quote_backticks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
     from lakejoin.codegen.programs import Program
 
 
-METHODS = ("auto", "equal", "transform")
 _AGREES = 0.98  # share of the sample's pairs that Spark must find, else a note says so
 
 
@@ -79,37 +82,37 @@ def join(
     """Join two Spark DataFrames whose values may have to be rewritten first.
 
     `on` fixes the columns (`"code=iso"`, a list of such, or a mapping). `by` is `equal`,
-    `match_rewritten` for learned programs, or `auto` for the better of both.
+    `transform` for learned programs, or `auto` for the better of both.
 
     >>> from lakejoin.spark import join
     >>> joined = join(orders, customers)      # doctest: +SKIP
     >>> joined.dataframe.write.parquet("…")   # doctest: +SKIP
     """
-    if by not in METHODS:
+    if by not in SAMPLED_METHODS:
         raise InputError(
-            f"Spark tables are joined by one of {', '.join(METHODS)}, not {by!r}; for other joins, "
-            "collect smaller tables and use lakejoin.join"
+            f"Spark tables are joined by one of {', '.join(SAMPLED_METHODS)}, not {by!r}; for "
+            "other joins, collect smaller tables and use lakejoin.join"
         )
-    tables = _columns(left, "left"), _columns(right, "right")
+    tables = _text_columns(left, "left"), _text_columns(right, "right")
     options = JoinOptions(
         on=parse_column_pairs(on, list(tables[0]), list(tables[1])), how=how, suffix=suffix
     )
     rows = left.count(), right.count()
-    sample_rows = sample_sizes(*rows)
+    sample_rows = choose_sample_sizes(*rows)
     samples = (
-        draw_sample(left, rows[0], sample_rows[0], seed),
-        draw_sample(right, rows[1], sample_rows[1], seed + 1),
+        _draw_sample(left, rows[0], sample_rows[0], seed),
+        _draw_sample(right, rows[1], sample_rows[1], seed + 1),
     )
-    learned = _learn(*samples, options, by)
+    learned = learn_sampled_join(*samples, options, by)
     if not learned:
-        raise NoJoin(_explain_no_join(learned, rows))
+        raise NoJoin(explain_no_join(learned, rows))
     plan = plan_sampled_join(learned, *tables)
     code = write_pyspark(plan)
     notes = _compare_with_spark(learned, left.sparkSession)
-    return SparkJoin(_function(code)(left, right), learned, rows, code, notes)
+    return SparkJoin(_load_function(code)(left, right), learned, rows, code, notes)
 
 
-def _columns(frame: DataFrame, side: str) -> dict[str, bool]:
+def _text_columns(frame: DataFrame, side: str) -> dict[str, bool]:
     """The columns, and whether each is text."""
     if not hasattr(frame, "dtypes") or not hasattr(frame, "sparkSession"):
         raise InputError(
@@ -123,35 +126,7 @@ def _columns(frame: DataFrame, side: str) -> dict[str, bool]:
     return columns
 
 
-def _learn(left: pa.Table, right: pa.Table, options: JoinOptions, by: str) -> Join:
-    """Learn the join of the samples: equal values, or programs if these join more rows."""
-    equal = None if by == "transform" else join_tables(left, right, replace(options, by="equal"))
-    if equal is not None and (by == "equal" or (options.on and equal.matched) or _complete(equal)):
-        return equal
-    rewritten = join_tables(left, right, replace(options, by="transform"))
-    if equal is None:
-        return rewritten
-    joined = [join.left_joined + join.right_joined for join in (equal, rewritten)]
-    return rewritten if joined[1] > joined[0] else equal
-
-
-def _complete(join: Join) -> bool:
-    """Whether every row of one sample has a match."""
-    left, right = join.left.num_rows, join.right.num_rows
-    return bool(join.left_joined == left or join.right_joined == right)
-
-
-def _explain_no_join(learned: Join, rows: tuple[int, int]) -> str:
-    sampled = learned.left.num_rows, learned.right.num_rows
-    if sampled[0] < rows[0] and sampled[1] < rows[1]:
-        return (
-            f"{learned.no_join}. Only samples of both tables were compared, and few rows match: "
-            "name the columns with on=, or pass a smaller table"
-        )
-    return learned.no_join
-
-
-def _function(code: str) -> Any:
+def _load_function(code: str) -> Any:
     """The function defined by our generated code, in which all texts of the tables are quoted."""
     names: dict[str, Any] = {}
     exec(code, names)
@@ -169,7 +144,7 @@ def _compare_with_spark(learned: Join, session: Any) -> tuple[str, ...]:
     plan = plan_sampled_join(learned, is_text(learned.left), is_text(learned.right))
     code = write_pyspark(replace(plan, how="inner"))
     frames = (session.createDataFrame(table) for table in (learned.left, learned.right))
-    in_spark, here = _function(code)(*frames).count(), learned.matched
+    in_spark, here = _load_function(code)(*frames).count(), learned.matched
     if not in_spark and here:
         raise InputError(
             f"the {here:,} matching pairs of the samples are dates or numbers written differently, "
@@ -183,42 +158,18 @@ def _compare_with_spark(learned: Join, session: Any) -> tuple[str, ...]:
     )
 
 
-WHOLE = 200_000  # rows up to which a table is taken whole
-_FEWEST = 10_000  # rows of the other one, if it has as many
-_MOST = 1_000_000
-
 # Column types collected on the driver; timestamps as Spark's text.
 _SIMPLE = ("string", "tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date")
 _MADE_TEXT = ("timestamp", "timestamp_ntz")
 
 
-def sample_sizes(left: int, right: int, options: SampleOptions | None = None) -> tuple[int, int]:
-    """The sample sizes for tables with `left` and `right` rows.
-
-    >>> sample_sizes(5_000, 300), sample_sizes(100_000_000, 300), sample_sizes(100_000_000, 150_000)
-    ((5000, 300), (1000000, 300), (1000000, 150000))
-    >>> sample_sizes(1_000_000, 50_000_000, SampleOptions(participation=0.1))
-    (200000, 50000)
-    """
-    if left < right:
-        second, first = sample_sizes(right, left, options)
-        return first, second
-    options = options or SampleOptions()
-    small = min(right, WHOLE)
-    # A pair that joins is sampled with the product of the two rates. At least the share
-    # `participation` of the smaller table's rows join, so this many pairs are expected.
-    joining = options.participation * right * (small / right if right else 0)
-    rate = options.expected / joining if joining else 1.0
-    return min(left, max(_FEWEST, min(_MOST, math.ceil(rate * left)))), small
-
-
-def draw_sample(frame: DataFrame, rows: int, wanted: int, seed: int) -> pa.Table:
-    """Sample about `wanted` rows as Arrow, with the columns that can be compared."""
+def _draw_sample(frame: DataFrame, rows: int, count: int, seed: int) -> pa.Table:
+    """Sample about `count` rows as Arrow, with the columns that can be compared."""
     from pyspark.sql import functions as F  # noqa: N812 (the usual name)
 
     columns = []
     for name, kind in frame.dtypes:
-        column = F.col(quote_name(name))
+        column = F.col(quote_backticks(name))
         if kind in _SIMPLE or kind.startswith("decimal") or kind.startswith("varchar"):
             columns.append(column)
         elif kind in _MADE_TEXT:
@@ -226,11 +177,6 @@ def draw_sample(frame: DataFrame, rows: int, wanted: int, seed: int) -> pa.Table
     if not columns:
         raise InputError("a table needs a column of text, numbers or dates to be joined")
     taken = frame.select(*columns)
-    if wanted < rows:
-        taken = taken.sample(withReplacement=False, fraction=wanted / rows, seed=seed)
+    if count < rows:
+        taken = taken.sample(withReplacement=False, fraction=count / rows, seed=seed)
     return taken.toArrow()
-
-
-def quote_name(name: str) -> str:
-    """Quote a column name for Spark."""
-    return "`" + name.replace("`", "``") + "`"

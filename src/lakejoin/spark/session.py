@@ -65,27 +65,27 @@ def add_retries(master: str) -> str:
 
 @contextlib.contextmanager
 def open_session(
-    given: SparkSession | None, master: str | None, conf: Mapping[str, str]
+    session: SparkSession | None, master: str | None, conf: Mapping[str, str]
 ) -> Iterator[SparkSession]:
-    """The given session, or the running one, or a new one; only a new one is stopped."""
-    running = given or _running()
+    """The caller's session, or the running one, or a new one; only a new one is stopped."""
+    running = session or _running_session()
     if running is not None:
-        if given is None and master is not None:
+        if session is None and master is not None:
             raise InputError(
                 "a Spark session is already running in this process: omit the master to use it, or "
                 "stop it first"
             )
         yield running
         return
-    started = _start(master, conf)
+    started = _start_session(master, conf)
     try:
         yield started
     finally:
         started.stop()
 
 
-def _running() -> SparkSession | None:
-    _need_pyspark()
+def _running_session() -> SparkSession | None:
+    _require_pyspark()
     from pyspark.sql import SparkSession
 
     # The active session is per thread; without this, another thread's session would be returned as
@@ -93,8 +93,8 @@ def _running() -> SparkSession | None:
     return SparkSession.getActiveSession() or getattr(SparkSession, "_instantiatedSession", None)
 
 
-def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    _need_pyspark()
+def _start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+    _require_pyspark()
     from pyspark.sql import SparkSession
 
     if master is not None and master.startswith("sc://"):
@@ -140,7 +140,7 @@ def parallelism(spark: SparkSession) -> int:
         return int(spark.conf.get("spark.default.parallelism", "8") or 8)
 
 
-def _need_pyspark() -> None:
+def _require_pyspark() -> None:
     try:
         import pyspark  # noqa: F401
     except ImportError:

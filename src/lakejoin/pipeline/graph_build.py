@@ -1,4 +1,4 @@
-"""Builds the join graph as a Spark job, or updates it for new and removed segments.
+"""Builds the join graph with tasks, or updates it for new and removed segments.
 
 First a task per range of hashes finds which values the segments share; then tasks per pair of
 segments count the column pairs; then a task per segment collects its best pairs, and another
@@ -9,7 +9,6 @@ segment are counted; the other pairs come from the previous graph.
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from lakejoin.graph.graph_refresh import EarlierGraph
 from lakejoin.graph.segment_overlap import MOST_HASH_RANGES
 from lakejoin.locations import Location
 from lakejoin.model import Array
-from lakejoin.pipeline.build import Cluster, build_name
+from lakejoin.pipeline.build import build_name
 from lakejoin.pipeline.graph_tasks import (
     CountWork,
     GatherWork,
@@ -33,9 +32,9 @@ from lakejoin.pipeline.graph_tasks import (
     ReverseWork,
     SegmentPair,
 )
-from lakejoin.pipeline.job import Job, Outcome, write_work
-from lakejoin.spark.session import open_session, parallelism
-from lakejoin.spark.task_runner import Listener, Progress, run_locally, run_tasks
+from lakejoin.pipeline.job import Job, Outcome, StartRunner, TaskRounds, TaskRunner
+from lakejoin.pipeline.task_kinds import LocalRunner
+from lakejoin.pipeline.task_progress import Listener, Progress
 from lakejoin.store.commit import build_lock, clean_after_failure, clean_index, commit_graph
 from lakejoin.store.graph_files import (
     GraphOptions,
@@ -53,10 +52,10 @@ if TYPE_CHECKING:
 Files = dict[int, tuple[str, ...]]  # by segment
 
 _VALUES = 4 << 20  # values of all segments in one range of hashes
-_TWOS = 256  # segment pairs in one range of hashes
+_PAIRS = 256  # segment pairs in one range of hashes
 _TILE = 64  # segments compared with each other, or with as many others, at a time
 _ROUNDS = 3  # tasks per core
-_HERE = 1 << 24  # pairs that this process can filter itself, without Spark
+_HERE = 1 << 24  # pairs that this process can filter itself, without a cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +72,20 @@ class GraphReport:
     seconds: Mapping[str, float]
 
 
-def make_graph(
-    index: Location | str | os.PathLike[str],
-    options: GraphOptions | None = None,
-    cluster: Cluster | None = None,
-    listener: Listener = lambda progress: None,
+def build_graph(
+    index: Location,
+    options: GraphOptions | None,
+    start: StartRunner,
+    listener: Listener,
     wait: float = 0.0,
     full: bool = False,
 ) -> GraphReport:
     """Build or update the join graph of an index.
 
-    Without `options`, those of the existing graph or the defaults are used. `full` recounts all
-    pairs.
-
-    >>> from lakejoin.spark import make_graph
-    >>> make_graph("data.index", cluster=Cluster(master="spark://host:7077"))  # doctest: +SKIP
+    Without `options`, those of the existing graph or the defaults are used. A runner is started
+    only if there is much to do. `full` recounts all pairs.
     """
     begin = time.perf_counter()
-    index = index if isinstance(index, Location) else Location.of(index)
     with build_lock(index, wait):
         manifest = read_manifest(index)
         clean_index(index, manifest)
@@ -105,7 +100,7 @@ def make_graph(
         if full or (kept is not None and not kept.in_order):
             kept = None
         try:
-            return _make(snapshot, kept, options, cluster or Cluster(), listener)
+            return _build(snapshot, kept, options, start, listener)
         except BaseException:
             clean_after_failure(index)
             raise
@@ -121,11 +116,11 @@ def usable_graph(snapshot: Snapshot) -> StoredGraph | None:
         return None
 
 
-def _make(
+def _build(
     snapshot: Snapshot,
     kept: EarlierGraph | None,
     options: GraphOptions,
-    cluster: Cluster,
+    start: StartRunner,
     listener: Listener,
 ) -> GraphReport:
     begin, old, index = time.perf_counter(), snapshot.manifest, snapshot.location
@@ -133,10 +128,9 @@ def _make(
     folder = graph_folder(index, name)
     folder.make_folder()
     job = Job(index.uri, build_name(old), old.options)
-    job.scratch.make_folder()
     fresh = np.ones(len(old.segments), dtype=bool) if kept is None else kept.new_segments
     with ExitStack() as stack:
-        stages = _Stages(job, cluster, listener, stack)
+        stages = _Stages(job, start, listener, stack)
         again = {} if kept is None else _find_lost(stages, snapshot, kept)
         files, counted = _count(stages, old.segments, fresh, again, options)
         small = kept is not None and not counted and kept.stored.count <= _HERE
@@ -159,32 +153,30 @@ def _make(
 
 
 class _Stages:
-    """Runs the stages of a graph build; starts Spark only if it is needed."""
+    """Runs the stages of a graph build; starts a runner only if it is needed."""
 
-    def __init__(self, job: Job, cluster: Cluster, listener: Listener, stack: ExitStack) -> None:
+    def __init__(self, job: Job, start: StartRunner, listener: Listener, stack: ExitStack) -> None:
         self.seconds: dict[str, float] = {}
         self.job = job
-        self._cluster = cluster
+        self._start = start
         self._listener = listener
         self._stack = stack
-        self._spark: Any = None
-        self._next = 0
+        self._runner: TaskRunner | None = None
+        self._rounds = TaskRounds(job, listener)
 
     @property
-    def spark(self) -> Any:
-        """The Spark session."""
-        if self._spark is None:
+    def runner(self) -> TaskRunner:
+        """The runner for large stages."""
+        if self._runner is None:
             begin = time.perf_counter()
-            self._listener(Progress("starting Spark"))
-            cluster = self._cluster.spark, self._cluster.master, self._cluster.conf
-            self._spark = self._stack.enter_context(open_session(*cluster))
+            self._runner = self._stack.enter_context(self._start(self._listener))
             self.seconds["start"] = time.perf_counter() - begin
-        return self._spark
+        return self._runner
 
     @property
     def tasks(self) -> int:
         """The number of tasks of a large stage."""
-        return _ROUNDS * parallelism(self.spark)
+        return _ROUNDS * self.runner.cores
 
     def run(
         self, kind: str, works: Sequence[Any], stage: Progress, here: bool = False
@@ -192,16 +184,9 @@ class _Stages:
         """Run a task for each item of work; in this process if `here`."""
         if not works:
             return []
-        spark = None if here else self.spark
-        begin, first = time.perf_counter(), self._next
-        self._next += len(works)
-        for batch, work in enumerate(works, start=first):
-            write_work(self.job, batch, kind, work)
-        batches = range(first, self._next)
-        if here:
-            outcomes = run_locally(self.job, batches, stage, self._listener)
-        else:
-            outcomes = run_tasks(spark, self.job, batches, stage, self._listener)
+        runner = LocalRunner() if here else self.runner
+        begin = time.perf_counter()
+        outcomes = self._rounds.run(runner, [(kind, work) for work in works], stage)
         self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - begin
         return outcomes
 
@@ -238,26 +223,26 @@ def _count(
     new = frozenset(np.flatnonzero(fresh).tolist())
     waves = list(_waves(recount))
     counted: list[Any] = []
-    for number, wave in enumerate(waves, start=1):
-        which = f" ({number:,} of {len(waves):,})" if len(waves) > 1 else ""
-        ranges = _ranges(by_index, wave, parallelism(stages.spark))
+    for rank, wave in enumerate(waves, start=1):
+        which = f" ({rank:,} of {len(waves):,})" if len(waves) > 1 else ""
+        ranges = _choose_ranges(by_index, wave, stages.runner.cores)
         stage = Progress(f"finding shared values{which}", total=len(ranges), unit="ranges")
         shared = [outcome.value for outcome in stages.run("shared", ranges, stage)]
         files = tuple(name for name, _ in shared)
-        twos = {two for _, found in shared for two in found}
-        twos |= {(first, second) for first, second in wave if first == second}
+        pairs = {pair for _, sharing in shared for pair in sharing}
+        pairs |= {(first, second) for first, second in wave if first == second}
         works = [
             CountWork(
-                {n: by_index[n] for two in batch for n in two},
+                {n: by_index[n] for pair in batch for n in pair},
                 tuple(batch),
                 files,
                 options,
                 new,
-                {n: again[n] for two in batch for n in two if n in again},
+                {n: again[n] for pair in batch for n in pair if n in again},
             )
-            for batch in _cut(sorted(twos), by_index, stages.tasks)
+            for batch in _divide_pairs(sorted(pairs), by_index, stages.tasks)
         ]
-        stage = Progress(f"counting pairs{which}", total=len(twos), unit="pairs of segments")
+        stage = Progress(f"counting pairs{which}", total=len(pairs), unit="pairs of segments")
         counted += [outcome.value for outcome in stages.run("counted", works, stage)]
         for name in files:
             (stages.job.scratch / name).remove()
@@ -321,18 +306,18 @@ def _spread(segments: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
     return [tuple(segments[n::groups]) for n in range(groups)]
 
 
-def _ranges(
-    records: Mapping[int, SegmentRecord], twos: Sequence[SegmentPair], cores: int
+def _choose_ranges(
+    records: Mapping[int, SegmentRecord], wave: Sequence[SegmentPair], cores: int
 ) -> list[RangeWork]:
     """Ranges of hashes that fit in memory, enough for all cores; none for a single segment, which
     shares values with no other."""
-    pairs = tuple((first, second) for first, second in twos if first != second)
+    pairs = tuple((first, second) for first, second in wave if first != second)
     if not pairs:
         return []
-    compared = {n: records[n] for two in pairs for n in two}
+    compared = {n: records[n] for pair in pairs for n in pair}
     values = sum(record.values for record in compared.values())
     enough = max(
-        -(-values // _VALUES), len(pairs) // _TWOS, min(_ROUNDS * cores, values * 8 // _VALUES)
+        -(-values // _VALUES), len(pairs) // _PAIRS, min(_ROUNDS * cores, values * 8 // _VALUES)
     )
     parts = 1
     while parts < min(enough, MOST_HASH_RANGES):
@@ -340,18 +325,18 @@ def _ranges(
     return [RangeWork(compared, pairs, part, parts) for part in range(parts)]
 
 
-def _cut(
-    twos: Sequence[SegmentPair], records: Mapping[int, SegmentRecord], tasks: int
+def _divide_pairs(
+    pairs: Sequence[SegmentPair], records: Mapping[int, SegmentRecord], tasks: int
 ) -> list[list[SegmentPair]]:
-    """Cut segment pairs into batches of about equal work; those of one segment stay together."""
-    work = [records[first].pairs + records[second].pairs for first, second in twos]
-    each = max(1, -(-sum(work) // tasks))
+    """Divide segment pairs into batches of about equal work; those of one segment stay together."""
+    costs = [records[first].pairs + records[second].pairs for first, second in pairs]
+    enough = max(1, -(-sum(costs) // tasks))
     batches: list[list[SegmentPair]] = []
-    done = each
-    for two, cost in zip(twos, work, strict=True):
-        if done >= each:
+    done = enough
+    for pair, cost in zip(pairs, costs, strict=True):
+        if done >= enough:
             batches.append([])
             done = 0
-        batches[-1].append(two)
+        batches[-1].append(pair)
         done += cost
     return batches

@@ -33,6 +33,7 @@ from harness import record
 from lake_questions import Asked, of_company, of_databases, tables_of
 from lakejoin.errors import LakejoinError
 from lakejoin.lake import Lake
+from lakejoin.search.options import SearchOptions
 
 _MOST = 100  # columns or tables that are asked for
 _HEAD = f"{'':30} questions     RR   P@5  P@10  R@20  above (in questions)  median seconds"
@@ -51,18 +52,16 @@ class Told:
 def fused(lake: Lake, question: Question) -> Ranked:
     """All together."""
     on = list(question.on) or None
-    return ranked(lake.search(question.table, on, k=_MOST, by="fused"))
+    return ranked(lake.search(question.table, on, k=_MOST))
 
 
 def alone(by: str) -> Callable[[Lake, Question], Ranked]:
     """An engine alone."""
 
     def ask(lake: Lake, question: Question) -> Ranked:
-        on = list(question.on)
-        if on:
-            answers = [lake.search(question.table, on, k=_MOST, by=by, others=True)]
-        else:
-            answers = list(lake.search(question.table, "*", k=_MOST, by=by, others=True))
+        on, options = list(question.on), SearchOptions(by, _MOST, others=True)
+        answer = lake.search_with(question.table, on or "*", options)
+        answers = [answer] if on else list(answer)
         found = [one for answer in answers for one in answer]
         if by == "containment":
             found.sort(key=lambda one: (-one.containment, -one.matched))

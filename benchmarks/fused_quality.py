@@ -37,6 +37,7 @@ from harness import record
 from lakejoin.errors import LakejoinError
 from lakejoin.lake import Lake
 from lakejoin.ranking.answer import FusedAnswer
+from lakejoin.search.options import SearchOptions
 
 _MOST = 200  # columns that are asked for
 
@@ -96,27 +97,26 @@ def plain(by: str) -> Engine:
     """An engine alone; several columns are searched for together where it can."""
 
     def ask(lake: Lake, question: Question) -> Ranked:
-        return _tables(lake.search(question.table, list(question.on), k=_MOST, by=by, others=True))
+        options = SearchOptions(by, _MOST, others=True)
+        return _tables(lake.search_with(question.table, list(question.on), options))
 
     return ask
 
 
 def meaning(lake: Lake, question: Question) -> Ranked:
     """The search by meaning, with its own bound."""
-    return _tables(lake.search(question.table, list(question.on), by="meaning", others=True))
+    return _tables(lake.similar(question.table, list(question.on), skip_copies=True))
 
 
 def distance(lake: Lake, question: Question) -> Ranked:
     """The search by distance."""
     on, within = list(question.on), question.within
-    return _tables(
-        lake.search(question.table, on, _MOST, by="distance", others=True, within=within)
-    )
+    return _tables(lake.nearby(question.table, on, _MOST, skip_copies=True, within=within))
 
 
 def fused(lake: Lake, question: Question) -> Ranked:
     """All together."""
-    return ranked(lake.search(question.table, list(question.on), k=_MOST, by="fused"))
+    return ranked(lake.search(question.table, list(question.on), k=_MOST))
 
 
 def ranked(answer: FusedAnswer) -> Ranked:

@@ -16,8 +16,8 @@ import pyarrow as pa
 from scipy.optimize import minimize
 
 from autojoin_cases import Case, autofj
-from lakejoin.joins.fuzzy import fuzzy_matches
-from lakejoin.joins.fuzzy.corpus import build_corpus, fold_column
+from lakejoin.joins.fuzzy.corpus import build_corpus, fold_texts
+from lakejoin.joins.fuzzy.fuzzy_join import fuzzy_matches
 from lakejoin.joins.fuzzy.pair_evidence import (
     TextIndex,
     candidate_pairs,
@@ -41,7 +41,7 @@ def columns(case: Case) -> tuple[pa.Array, pa.Array, bool]:
 def evidence_of(case: Case) -> Table:
     """What is known of the pairs of a case."""
     texts, keys, turned = columns(case)
-    mine, theirs = fold_column(texts), fold_column(keys)
+    mine, theirs = fold_texts(texts), fold_texts(keys)
     corpus, none = build_corpus(mine, theirs), np.zeros(0, np.int64)
     index, asked = TextIndex(corpus), np.arange(corpus.left)
     pairs = candidate_pairs(corpus, asked, index.nearest(asked), none)

@@ -40,8 +40,9 @@ REAL = HERE.parents[1] / "shared" / "data" / "lake"
 def build(lake: Path, index: Path, cores: int) -> dict[str, Any]:
     """Builds an index in this process and says what it took; what the child process runs."""
     import lakejoin
+    from lakejoin.spark import Cluster
 
-    report = lakejoin.index(lake, index=index, master=f"local[{cores}]", parts=())
+    report = lakejoin.index(lake, index, Cluster(master=f"local[{cores}]"), parts=())
     seconds = dict(report.seconds)
     start = time.perf_counter()
     opened = lakejoin.open(index)

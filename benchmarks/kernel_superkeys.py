@@ -65,17 +65,16 @@ def values_of(index: str | None, cells: float, data: Path) -> tuple[Array, Array
 
 def filters(offsets: Array, data: Array) -> dict[str, Any]:
     """All kinds and sizes, with parameters for these values."""
-    from lakejoin.kernels.xash import CLASS_CHARACTERS, CLASSES, count_classes
-    from lakejoin.store.row_filters import (
-        ENOUGH_HASHES,
-        BloomFilter,
+    from lakejoin.store.row_filters import BloomFilter, best_hash_count
+    from published.row_filters import (
+        MOST_HASHES,
         SimHashFilter,
         XashFeatures,
         XashFilter,
-        best_hash_count,
         ones_needed,
         xash_numbers,
     )
+    from published.xash import CLASS_CHARACTERS, CLASSES, count_classes
 
     counts = np.zeros(CLASSES, dtype=np.int64)
     count_classes(offsets, data, counts)
@@ -86,7 +85,7 @@ def filters(offsets: Array, data: Array) -> dict[str, Any]:
     for bits in SIZES:
         numbers = xash_numbers(bits, ones_needed(bits, len(offsets) - 1), XashFeatures())
         made[f"xash {bits}"] = XashFilter(bits, rank_of, numbers)
-        average, own = best_hash_count(bits, COLUMNS), best_hash_count(bits, COLUMNS, ENOUGH_HASHES)
+        average, own = best_hash_count(bits, COLUMNS, MOST_HASHES), best_hash_count(bits, COLUMNS)
         for kind, hashes in (("bloom", average), ("fitted", own), ("lhbf", 2), ("hash", 1)):
             made[f"{kind} {bits}"] = BloomFilter(bits, np.array([hashes], dtype=np.uint8))
         made[f"simhash {bits}"] = SimHashFilter(bits)
@@ -95,7 +94,7 @@ def filters(offsets: Array, data: Array) -> dict[str, Any]:
 
 def hashing(offsets: Array, data: Array, repeats: int) -> dict[str, float]:
     """Million values a second, by kind and size."""
-    from lakejoin.kernels.xash import CLASSES, count_classes
+    from published.xash import CLASSES, count_classes
 
     count = len(offsets) - 1
     runs: dict[str, Run] = {}
@@ -174,11 +173,11 @@ def filtering(repeats: int) -> dict[str, dict[str, float]]:
 
 def _filtering(bits: int, repeats: int) -> dict[str, float]:
     from lakejoin.kernels.superkey_rows import write_hash_bits
-    from lakejoin.store.row_filters import ENOUGH_HASHES, best_hash_count
+    from lakejoin.store.row_filters import best_hash_count
 
     words = bits // 64
     random = np.random.default_rng(bits)
-    hashes = best_hash_count(bits, COLUMNS, ENOUGH_HASHES)
+    hashes = best_hash_count(bits, COLUMNS)
 
     def keys(count: int, values: int) -> Array:
         made = np.zeros((count, words), dtype=np.uint64)

@@ -36,7 +36,6 @@ import nary_plots as plots
 import nary_report as report
 from lakejoin.engines.composite import MateOptions
 from lakejoin.locations import Location
-from lakejoin.store.row_filters import FILTER_KINDS, XashFeatures
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.store.super_keys import KEY_SIZES, SuperKeyComponent, SuperKeyOptions
@@ -44,6 +43,7 @@ from nary_duckdb import make_cells
 from nary_lake import LONGEST_KEY, Counted, Plan, build
 from nary_measure import Lake, Run, duckdb, fetched, ours, with_keys
 from nary_queries import longer, planted, sampled
+from published.row_filters import ALL_FILTERS, XashFeatures, xash_with
 
 HERE = Path(__file__).parent
 IMAGES = HERE.parent / "docs" / "img"
@@ -83,13 +83,18 @@ class Effort:
     plot: bool = True
 
 
+def super_keys(kind: str, bits: int) -> SuperKeyComponent:
+    """The super keys of a row filter, ours or a published one."""
+    return SuperKeyComponent(SuperKeyOptions(bits=bits), ALL_FILTERS[kind])
+
+
 def contenders(lake: Lake, cells: Path, effort: Effort) -> list[Run]:
     """Ours first, then the others."""
     with with_keys(lake.segments, SuperKeyComponent(DEFAULT)) as segments:
         runs = [
             ours(lake, name, options, effort.repeats, segments) for name, options in OURS.items()
         ]
-    with with_keys(lake.segments, SuperKeyComponent(SuperKeyOptions("xash", 128))) as segments:
+    with with_keys(lake.segments, super_keys("xash", 128)) as segments:
         paper = MateOptions(bounds=False, initial="cardinality", pairs=EVERY)
         runs.append(ours(lake, "MATE", paper, effort.repeats, segments))
     return [*runs, duckdb(lake, cells, effort.peer_repeats)]
@@ -98,9 +103,9 @@ def contenders(lake: Lake, cells: Path, effort: Effort) -> list[Run]:
 def filters(lake: Lake, effort: Effort) -> list[dict[str, Any]]:
     """Every row filter at every size, with both kinds of bounds."""
     rows = []
-    for kind in FILTER_KINDS:
+    for kind in ALL_FILTERS:
         for bits in effort.bits:
-            with with_keys(lake.segments, SuperKeyComponent(SuperKeyOptions(kind, bits))) as made:
+            with with_keys(lake.segments, super_keys(kind, bits)) as made:
                 for bounds in (False, True):
                     options = MateOptions(bounds=bounds, pairs=EVERY)
                     run = ours(lake, f"{kind} {bits}", options, 1, made)
@@ -113,7 +118,7 @@ def parts(lake: Lake) -> list[dict[str, Any]]:
     """XASH's parts switched on one by one, at 128 bits, as algorithm 1 uses it."""
     rows = []
     for name, which in PARTS.items():
-        component = SuperKeyComponent(SuperKeyOptions("xash", 128), which)
+        component = SuperKeyComponent(SuperKeyOptions(bits=128), xash_with(which))
         with with_keys(lake.segments, component) as made:
             run = ours(lake, name, MateOptions(bounds=False, pairs=EVERY), 1, made)
             rows += report.filter_rows(lake, run, name, 128, False)
@@ -131,7 +136,7 @@ def key_sizes(
     precision = {}
     for kind in ("xash", "bloom", "fitted"):
         for bits in (128, 512):
-            with with_keys(segments, SuperKeyComponent(SuperKeyOptions(kind, bits))) as made:
+            with with_keys(segments, super_keys(kind, bits)) as made:
                 run = ours(lake, kind, MateOptions(bounds=False, pairs=EVERY), 1, made)
                 precision[f"{kind} {bits}"] = [round(p, 4) for p in run.precision(every).tolist()]
     return {

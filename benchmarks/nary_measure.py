@@ -17,6 +17,7 @@ from lakejoin.store.segment import ComponentRecord, Segment
 from lakejoin.store.super_keys import SuperKeyComponent
 from nary_duckdb import DuckKeys, HashedKey
 from nary_queries import Asked
+from published.row_filters import filtered_segment
 
 K = 10
 OPENED = ("catalog", "dictionary", "rows", "postings", "column_rows", "indexed")
@@ -40,7 +41,7 @@ def with_keys(segments: Sequence[Segment], component: SuperKeyComponent) -> Iter
             other = Segment(segment.location, replace(segment.record, components=kept))
             # What is opened and verified already is shared.
             other.__dict__.update({n: getattr(segment, n) for n in OPENED})
-            made.append(other)
+            made.append(filtered_segment(other, component.row_filter))
         yield made
     finally:
         for file in files:

@@ -12,7 +12,7 @@ from lakejoin.engines.composite import KeyQuery, key_query
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.model import ColumnType, ValueRules
 from lakejoin.search.external_table import ExternalTable, FrameRows
-from lakejoin.search.table_lookup import IndexedTable
+from lakejoin.search.indexed_table import IndexedTable
 from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.snapshot import Snapshot
 from nary_lake import Plan

@@ -40,8 +40,8 @@ from lakejoin.engines.rewritten.engine import (
     find_rewritable_columns,
     pair_by_rare_tokens,
 )
+from lakejoin.inputs import resolve_table
 from lakejoin.locations import Location
-from lakejoin.search.table_lookup import resolve_table
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.rare_tokens import RareTokensComponent, columns_with_rare_tokens
 from lakejoin.store.segment import Segment
@@ -85,7 +85,7 @@ def by_pieces(snapshot: Snapshot) -> Finder:
     """Columns by what they share with mine, as a search does it."""
 
     def find(values: pa.LargeStringArray) -> Sequence[Column]:
-        mine, _ = resolve_table({"mine": values}, snapshot)
+        mine = resolve_table({"mine": values}).query_table(snapshot)
         return [(one.segment_index, one.column) for one in likely(snapshot, mine)]
 
     return find
@@ -147,7 +147,7 @@ def in_tables(snapshot: Snapshot, asked: Iterable[TableCase]) -> Recall:
     places = [SegmentTables(segment) for segment in snapshot.segments]
     ranks = []
     for case in asked:
-        mine, _ = resolve_table(case.table, snapshot)
+        mine = resolve_table(case.table, snapshot).query_table(snapshot)
         excluded = [
             one.columns_of(np.array([case.home[1]] if n == case.home[0] else [], dtype=np.int64))
             for n, one in enumerate(places)
@@ -185,7 +185,7 @@ def speed(snapshot: Snapshot, sizes: Sequence[int]) -> list[dict[str, float]]:
     for size in (sizes[0], *sizes):  # the first is to compile
         texts = [f"item {i * 7919:09} of store {i % 97}" for i in range(size)]
         values = pa.array(texts, pa.large_string())
-        mine, _ = resolve_table({"mine": values}, snapshot)
+        mine = resolve_table({"mine": values}).query_table(snapshot)
         mine.query(0)
         begin = time.process_time()
         likely(snapshot, mine)

@@ -60,9 +60,9 @@ class Database:
 
     def read(self, table: str) -> pa.Table:
         """The rows of a table, as lakejoin reads its file."""
-        from lakejoin.joins.join_inputs import read_input
+        from lakejoin.inputs import resolve_table
 
-        return read_input(self.tables[table])[0]
+        return resolve_table(self.tables[table]).rows
 
 
 def databases(folder: Path) -> Iterator[Database]:

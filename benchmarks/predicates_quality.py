@@ -10,7 +10,7 @@ for each pair of tables, with what was found instead of the keys. employees_smal
 MySQL's Employees: 1,000 of 300,024 employees.
 
 A search that has looked at `--most` predicates is cut, and the best so far counts; the output says
-how many were. `relations` is what `lakejoin predicates` lists for the whole database, of the two
+how many were. `relations` is what `lakejoin relations` lists for the whole database, of the two
 tables the likeliest. It goes by names too, and its weights were chosen looking at some of these
 databases, so that it is no measure of what to expect elsewhere.
 

@@ -1,4 +1,4 @@
-"""How many of the declared foreign keys does `lakejoin predicates` list, and how much else?
+"""How many of the declared foreign keys does `lakejoin relations` list, and how much else?
 
     python benchmarks/relations_quality.py DATABASES [--tpch FOLDER]
 
@@ -25,7 +25,8 @@ from statistics import mean
 import pyarrow as pa
 
 from harness import record
-from lakejoin.joins.join_inputs import read_input, table_subject
+from lakejoin.inputs import resolve_table
+from lakejoin.joins.join_inputs import table_subject
 from lakejoin.joins.predicates.column_references import NamedTable, encode_columns, find_references
 from lakejoin.joins.predicates.key_relations import find_relations
 
@@ -91,7 +92,7 @@ def tpch(folder: Path) -> Truth:
 
 def _table(path: Path) -> NamedTable:
     def load() -> pa.Table:
-        return read_input(path)[0]
+        return resolve_table(path).rows
 
     return NamedTable(path.name, load)
 
@@ -102,7 +103,7 @@ def _key(row: dict[str, str]) -> Key:
 
 
 def ours(tables: Sequence[NamedTable]) -> set[Key]:
-    """What `lakejoin predicates` lists."""
+    """What `lakejoin relations` lists."""
     return {
         (table_subject(one.table), one.columns, table_subject(one.key_table), one.key_columns)
         for one in find_relations(tables)

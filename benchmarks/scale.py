@@ -44,9 +44,10 @@ def build(lake: Path, index: Path, memory: int) -> dict[str, Any]:
     """Indexes the lake in segments that take so much memory to finish."""
     import lakejoin
     from lakejoin.pipeline.options import BuildOptions
+    from lakejoin.spark import Cluster
 
     options = BuildOptions(memory=memory, parts=())
-    lakejoin.index(lake, index=index, master="local[2]", options=options)
+    lakejoin.index(lake, index, Cluster(master="local[2]"), options=options)
     info = lakejoin.open(index).info()
     return {name: info[name] for name in ("tables", "columns", "bytes", "segments")}
 
@@ -54,7 +55,7 @@ def build(lake: Path, index: Path, memory: int) -> dict[str, Any]:
 def asked(index: Path, number: int) -> list[Any]:
     """Every n-th table of the lake, all its columns."""
     import lakejoin
-    from lakejoin.spark.batch_search import batch_search_options
+    from lakejoin.pipeline.search_batches import batch_search_options
 
     names = [table.name for table in lakejoin.open(index).tables()]
     step = max(1, len(names) // number)
@@ -83,7 +84,7 @@ def run(
 ) -> dict[str, Any]:
     """What a cluster takes, once its workers are warm."""
     from lakejoin.locations import Location
-    from lakejoin.pipeline.build import Cluster
+    from lakejoin.spark import Cluster
     from lakejoin.spark.batch_search import search_batch
     from lakejoin.spark.session import open_session
     from lakejoin.store.snapshot import Snapshot
@@ -121,7 +122,7 @@ def run(
 def timed_graph(index: Path, copy: Path, cluster: Any, workers: Sequence[int]) -> dict[str, Any]:
     """What the graph of an index takes from nothing, in a copy of it; and how large it gets."""
     from lakejoin.locations import Location
-    from lakejoin.spark.graph_build import make_graph
+    from lakejoin.spark import make_graph
 
     shutil.copytree(index, copy, copy_function=os.link)  # files of an index never change
     watch = _Watch(workers)

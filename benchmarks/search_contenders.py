@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import published.probe_set  # noqa: F401 (adds "probe")
 from lakejoin.engines.overlap import OverlapIndex
 from lakejoin.model import Array
 from peer_sets import DuckPeer, PythonPeer, make_duckdb, make_tuned_duckdb

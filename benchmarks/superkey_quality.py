@@ -64,12 +64,14 @@ def _shares(segment: Any, draws: list[tuple[int, int, Array, Any]], kind: str, b
     from lakejoin.locations import Location
     from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
     from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions, SuperKeys
+    from published.row_filters import ALL_FILTERS
 
     with tempfile.TemporaryDirectory() as folder:
         place = Location.of(folder) / "superkeys.lj"
         with ArrayFileWriter(place) as out:
-            SuperKeyComponent(SuperKeyOptions(kind, bits)).build(segment, out)
-        kept = SuperKeys(ArrayFile(place, out.record))
+            component = SuperKeyComponent(SuperKeyOptions(bits=bits), ALL_FILTERS[kind])
+            component.build(segment, out)
+        kept = SuperKeys(ArrayFile(place, out.record), ALL_FILTERS[kind])
         shares = []
         for table, columns, rows, texts in draws:
             missing = kept.of_texts(texts, table) & ~kept.of_table(table)[rows]

@@ -201,7 +201,7 @@ def by_overlap(lake: Lake, query: Path) -> Ranked:
     columns: dict[str, dict[str, str]] = {}
     for name in _header(query):
         try:
-            answer = lake.search(query, name, 100, by="overlap")
+            answer = lake.overlap(query, name, 100)
         except LakejoinError:
             continue
         seen = set()

@@ -1,1 +1,2 @@
-"""PEXESO as published (grids, groups), which our own search by meaning is measured against."""
+"""Published methods that the product does not take, to be measured against: PEXESO's grids and
+groups, ProbeSet, and MATE's XASH with the row filters it was compared with."""

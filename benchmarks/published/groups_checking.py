@@ -204,18 +204,21 @@ def check_columns(
 ) -> None:
     """Algorithm 4 for some columns in turn: counts those that are still open."""
     groups = Groups(
-        borrow_array(groups.first), borrow_array(groups.column), borrow_array(groups.centre), borrow_array(groups.radius),
-        borrow_array(groups.start), borrow_array(groups.member), borrow_array(groups.away),
+        borrow_array(groups.first), borrow_array(groups.column), borrow_array(groups.centre),
+        borrow_array(groups.radius), borrow_array(groups.start), borrow_array(groups.member),
+        borrow_array(groups.away),
     )  # fmt: skip
     lists = Lists(borrow_array(lists.start), borrow_array(lists.group))
     keys = Lists(borrow_array(keys.start), borrow_array(keys.group))
     asked = Asked(
-        borrow_array(asked.centre), borrow_array(asked.radius), borrow_array(asked.start), borrow_array(asked.half),
-        borrow_array(asked.of_centre), borrow_array(asked.vectors), borrow_array(asked.away), borrow_array(asked.apart),
+        borrow_array(asked.centre), borrow_array(asked.radius), borrow_array(asked.start),
+        borrow_array(asked.half), borrow_array(asked.of_centre), borrow_array(asked.vectors),
+        borrow_array(asked.away), borrow_array(asked.apart),
     )  # fmt: skip
     marks = Marks(
-        borrow_array(marks.state), borrow_array(marks.found), borrow_array(marks.may), borrow_array(marks.does),
-        borrow_array(marks.times), borrow_array(marks.touched), borrow_array(marks.radii),
+        borrow_array(marks.state), borrow_array(marks.found), borrow_array(marks.may),
+        borrow_array(marks.does), borrow_array(marks.times), borrow_array(marks.touched),
+        borrow_array(marks.radii),
     )  # fmt: skip
     for x in order:
         if marks.state[x] != OPEN:

@@ -1,7 +1,8 @@
 """ProbeSet: read every candidate when it is first seen, until the prefix filter says stop.
 
 Thesis 3.2.2 (prefix filter) and 3.2.3 (position filter), on the distinct lists of 3.4.1. Best where
-sets are tiny; `auto` never takes it.
+sets are tiny; the product never takes it. Importing this module adds it to the algorithms of
+`OverlapIndex.search` as "probe".
 """
 
 from __future__ import annotations
@@ -10,16 +11,38 @@ import numpy as np
 from numba import njit
 
 from lakejoin.engines.overlap.merge_list import clear_counts
-from lakejoin.engines.overlap.posting_reader import column_at, fill_table, note_entry, take_columns
+from lakejoin.engines.overlap.overlap_kernels import (
+    BEGIN,
+    ORDER,
+    RUN,
+    hide_columns,
+    open_segment,
+    write_results,
+)
+from lakejoin.engines.overlap.posting_reader import (
+    column_at,
+    fill_table,
+    note_entry,
+    read_whole_query,
+    take_columns,
+)
 from lakejoin.engines.overlap.postings_view import (
     SegmentPostings,
     lists_of,
+    open_postings,
     positions_of,
     set_size_of,
     short_lists_of,
 )
-from lakejoin.engines.overlap.read_costs import BYTES_READ, CANDIDATES, LISTS_READ, ReadCosts
+from lakejoin.engines.overlap.read_costs import (
+    BYTES_READ,
+    CANDIDATES,
+    LISTS_FOUND,
+    LISTS_READ,
+    ReadCosts,
+)
 from lakejoin.engines.overlap.search_buffers import (
+    TOP,
     ZERO,
     BufferView,
     QueryGroups,
@@ -27,9 +50,13 @@ from lakejoin.engines.overlap.search_buffers import (
     alive_in,
     counts_in,
     passed_in,
+    query_in,
     table_in,
+    tally_in,
+    top_in,
     touched_in,
 )
+from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.topk import column_key, rank_of, would_enter
 from lakejoin.model import Array
 
@@ -88,3 +115,35 @@ def probe_sets(
     fill_table(query, 0, n, table_in(work), False)
     tally[CANDIDATES] += seen
     return found
+
+
+@kernel
+def run_probe(
+    matrix: Array,
+    codes: Array,
+    plan: Array,
+    hidden: Array,
+    row: Array,
+    pending: Array,
+    costs: ReadCosts,
+    out: Array,
+) -> int:
+    work, query, top, tally = (
+        BufferView(row, pending),
+        query_in(row),
+        top_in(row, TOP),
+        tally_in(row),
+    )
+    found = ZERO
+    for s in plan[ORDER, : matrix.shape[0]]:
+        if open_segment(s, plan, hidden, work, top, found):
+            part = open_postings(matrix, s, pending)
+            n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
+            tally[LISTS_FOUND] += n
+            found = probe_sets(part, n, query, work, top, found, costs, tally)
+            hide_columns(s, plan, hidden, work, 0)
+    write_results(matrix, pending, top, found, out)
+    return found
+
+
+RUN["probe"] = run_probe

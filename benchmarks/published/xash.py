@@ -1,13 +1,22 @@
-"""XASH: hash a text to a few bits by its rarest characters, their positions, and its length.
+"""XASH (MATE, section 5.3): a text's rarest characters, their positions and its length, as bits.
 
 The bits of a hash are numbered from the left: bit i is bit i % 64 (of value 2 ** (i % 64)) of word
-i // 64. First comes the *length segment*, all in word 0; then the 37 *character segments* of `beta`
-bits each: 0-9, a-z, blank. A text of l characters sets
+i // 64. First comes the *length segment* of L bits, all in word 0; then the 37 *character segments*
+of β bits each: 0-9, a-z, blank. A text of l characters sets
 
-- bit l mod |length segment|;
-- for each of its `rarest` least frequent characters bit x of the character's segment, where
-  x = ceil(average position * beta / l) counts from one; then all character segments together are
+- bit l mod L;
+- for each of its α - 1 least frequent characters bit x of the character's segment, where
+  x = ceil(average position * β / l) counts from one; then all character segments together are
   rotated by l to the left.
+
+| symbol | here             | meaning                                                         |
+| ------ | ---------------- | --------------------------------------------------------------- |
+| α      | `rarest` + 1     | the most ones a hash has (equation 5)                           |
+| β      | `beta`           | bits of a character's segment (equation 6)                      |
+| L      | `length_segment` | bits of the length segment: all bits but 37 β                   |
+| l      | `length`         | the length of the text, in code points                          |
+| c      | `class_of`       | the class of a character, of 37                                 |
+| x      | `_shade` + 1     | which of β equal parts of the text a character is in on average |
 
 Every character belongs to one of 37 *classes*: upper-case letters to those of the lower-case ones,
 and anything but these letters, digits and blanks to class (code point mod 37). Positions and

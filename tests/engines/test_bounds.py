@@ -27,14 +27,12 @@ def test_a_large_query_stays_within_its_bound(tmp_path: Path) -> None:
     )
     mine = pa.array([f"Value {i} of mine" for i in numbers.tolist()])
     mine = pa.chunked_array([mine, mine.slice(0, 1000)])
-    lake.search(
-        mine.slice(0, 10), by="overlap"
-    )  # what is loaded and compiled once is no part of the bound
+    lake.overlap(mine.slice(0, 10))  # what is loaded and compiled once is no part of the bound
     rows, texts = len(mine), int(sum(chunk.nbytes for chunk in mine.chunks))
     pool = pa.default_memory_pool()
     before = pool.bytes_allocated()
     tracemalloc.start()
-    answer = lake.search(mine, by="overlap")
+    answer = lake.overlap(mine)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     held = pool.bytes_allocated() - before
@@ -47,7 +45,7 @@ def test_a_large_query_stays_within_its_bound(tmp_path: Path) -> None:
 
 def test_evidence_beyond_the_first_results_is_made_when_asked_for(tmp_path: Path) -> None:
     tables = [PlainTable(f"t{i:03}.csv", {"c": ["a", f"b{i}"]}) for i in range(EAGER_RESULTS + 5)]
-    answer = lake_of(tmp_path, [tables]).search(["a", "z"], k=EAGER_RESULTS + 5, by="overlap")
+    answer = lake_of(tmp_path, [tables]).overlap(["a", "z"], k=EAGER_RESULTS + 5)
     assert len(answer) == EAGER_RESULTS + 5
     assert "evidence" in vars(answer[EAGER_RESULTS - 1]) and "evidence" not in vars(answer[-1])
     assert answer[-1].row_coverage == 0.5

@@ -226,7 +226,7 @@ def test_the_best_k_by_falling_thresholds(tmp_path: Path) -> None:
 def test_a_segment_without_sketches_says_how_to_add_them(tmp_path: Path) -> None:
     tables = [PlainTable("t", {"c": ["a", "b", "c"]})]
     lake = lake_of(tmp_path, [tables], components=(PostingsComponent(),))
-    with pytest.raises(DamagedIndex, match=r"has no sketches; add .* with: lakejoin index"):
+    with pytest.raises(DamagedIndex, match=r"has no sketches; update it with: lakejoin index"):
         search(LshEnsemble(), ["a"], lake.snapshot.segments)
 
 

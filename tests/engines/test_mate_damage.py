@@ -56,7 +56,7 @@ def answer(query: KeyQuery, snapshot: Snapshot, options: MateOptions) -> tuple[o
 def test_damage_is_told_or_does_no_harm(tmp_path: Path, rows: int) -> None:
     rng = np.random.default_rng(rows)
     tables = [table(rng, n, rows) for n in range(4)]
-    parts = (PostingsComponent(), SuperKeyComponent(SuperKeyOptions("fitted", 128)))
+    parts = (PostingsComponent(), SuperKeyComponent(SuperKeyOptions(bits=128)))
     lake = lake_of(tmp_path, [tables], True, components=parts)
     mine = pa.table({"a": tables[1].columns["few"][:50], "b": tables[1].columns["many"][:50]})
     query = key_query(ExternalTable(FrameRows(mine), ValueRules()), [0, 1])

@@ -133,9 +133,7 @@ def test_dead_tables_are_not_found(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, [tables(0), tables(1)], dead=[[0, 2], [1]])
     for algorithm in ALGORITHMS:
         for k in (1, 2, 10):
-            answer = lake.search(
-                {"c": ["bern", "oslo", "ulm"]}, k=k, algorithm=algorithm, by="overlap"
-            )
+            answer = lake.overlap({"c": ["bern", "oslo", "ulm"]}, k=k, algorithm=algorithm)
             found = [(result.table, result.matched) for result in answer]
             assert found == [("1-3.csv", 3), ("0-2.csv", 2), ("1-1.csv", 1)][:k]
 
@@ -297,9 +295,9 @@ def postings_agree(segment: PlainSets, postings: Postings, step: int) -> None:
     assert (postings.columns, postings.groups) == (len(sizes), len(segment.groups.group_start) - 1)
     assert postings.set_sizes().tolist() == sizes.tolist()
     assert postings.set_sizes(columns[::-3]).tolist() == sizes[::-3].tolist()
-    stands = postings.stands(columns)
-    assert np.argsort(stands).tolist() == np.lexsort((columns, -sizes)).tolist()
-    assert postings.columns_at(stands).tolist() == columns.tolist()
+    size_ranks = postings.size_ranks(columns)
+    assert np.argsort(size_ranks).tolist() == np.lexsort((columns, -sizes)).tolist()
+    assert postings.columns_at(size_ranks).tolist() == columns.tolist()
     start, groups = postings.all_sets()
     for column in columns[::step].tolist():
         own = postings.groups_of(column).tolist()
@@ -328,7 +326,7 @@ def positions_agree(postings: Postings) -> None:
         (column, group)
         for group in range(postings.groups)
         for columns in [postings.columns_of(group)]
-        for column in columns[np.argsort(postings.stands(columns))].tolist()
+        for column in columns[np.argsort(postings.size_ranks(columns))].tolist()
     ]
     positions = postings.file.array("positions").all().tolist()
     assert dict(zip(found, positions, strict=True)) == expected

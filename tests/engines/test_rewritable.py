@@ -21,8 +21,8 @@ from lakejoin.engines.rewritten.engine import (
     missing_rare_tokens_note,
     pair_by_rare_tokens,
 )
+from lakejoin.inputs import resolve_table
 from lakejoin.lake import Lake
-from lakejoin.search.table_lookup import resolve_table
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.rare_tokens import RareTokensComponent, columns_with_rare_tokens
 from lakejoin.store.segment_tables import SegmentTables
@@ -53,7 +53,8 @@ def found_by(
 ) -> list[LikelyColumn]:
     segments = lake.snapshot.segments
     left_out = excluded or [SegmentTables(segment).deleted_columns for segment in segments]
-    table, _ = resolve_table({k: pa.array(v, pa.string()) for k, v in mine.items()}, lake.snapshot)
+    columns = {k: pa.array(v, pa.string()) for k, v in mine.items()}
+    table = resolve_table(columns).query_table(lake.snapshot)
     places = range(len(mine))
     return find_rewritable_columns(
         table,
@@ -162,7 +163,7 @@ def test_what_is_found_is_what_brute_force_finds(
         lake = lake_of(Path(folder), tables, all_columns=False, dead=dead, components=_PARTS)
         text: list[str | None] = [*mine, "a text, so that this is text"]
         found = found_by(lake, {"c": text}, most=1000)
-        table, _ = resolve_table({"c": pa.array(text, pa.string())}, lake.snapshot)
+        table = resolve_table({"c": pa.array(text, pa.string())}).query_table(lake.snapshot)
         expected = worths(lake, table.query(0).tokens.to_pylist())
         told = {(one.segment_index, one.column): one for one in found}
         assert set(told) == {key for key, worth in expected.items() if worth.nats > 0}

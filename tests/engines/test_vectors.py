@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines.vector_spaces import KINDS, Lake, lakes, radii, space_of, unit, vectors_of
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.engines.meaning import engine, vector_candidates, vector_pairs
 from lakejoin.engines.meaning import segment_scores as segment_search
@@ -20,7 +21,6 @@ from lakejoin.engines.meaning.vector_space import VectorSpace
 from lakejoin.errors import InputError
 from lakejoin.store.compact_vectors import CompactVectors, MatrixSource
 from oracle.vectors import all_distances, near, scores
-from engines.vector_spaces import KINDS, Lake, lakes, radii, space_of, unit, vectors_of
 
 FOUND = tuple[int, int, int, int]  # segment, column, hits, pairs
 
@@ -75,8 +75,8 @@ def test_products_of_whole_vectors_find_the_same(kept: int, data: Any) -> None:
     measure = data.draw(st.sampled_from(["hit", "all"]))
     nearness = Nearness(data.draw(radii(lake, metric)), metric, measure, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vector_candidates, "cheapest", lambda *_: "whole")
-        patch.setattr(segment_search, "_KEPT", kept)
+        patch.setattr(vector_candidates, "choose_method", lambda *_: "whole")
+        patch.setattr(segment_search, "_MOST_CANDIDATES", kept)
         assert searched(lake, nearness) == expected(lake, nearness)
 
 
@@ -144,7 +144,7 @@ def test_what_does_not_fit_into_memory_is_counted_by_parts(data: Any) -> None:
         data.draw(radii(lake)), measure=data.draw(st.sampled_from(["hit", "all"])), k=3
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segment_search, "_KEPT", 40)
+        patch.setattr(segment_search, "_MOST_CANDIDATES", 40)
         patch.setattr(engine, "_NEAR", 10)
         patch.setattr(vector_pairs, "TAKEN", 7)
         patch.setattr(segment_search, "_NOTED", 20)
@@ -249,7 +249,7 @@ def test_each_vector_is_taken_once_for_many_queries(monkeypatch: pytest.MonkeyPa
     rng = np.random.default_rng(3)
     vectors = unit(vectors_of("random", 1_500, 20, rng))
     space = space_of(vectors, (np.arange(1_500),))
-    monkeypatch.setattr(segment_search, "_KEPT", 1_000)
+    monkeypatch.setattr(segment_search, "_MOST_CANDIDATES", 1_000)
     queries = unit(vectors_of("random", 700, 20, rng))
     for method in ("tree", "flat"):
         hits = VectorSearch([space]).search(queries, Nearness(1.9, method=method))

@@ -2,127 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kernels.hashed_texts import QUICK, SIZES, hashable_texts, hashed_by
 from lakejoin.kernels.superkey_filter import filter_rows
 from lakejoin.kernels.superkey_rows import write_hash_bits
-from lakejoin.kernels.xash import CLASS_CHARACTERS, CLASSES, count_classes
 from lakejoin.model import Array
-from lakejoin.store.dictionary import string_buffers
-from lakejoin.store.row_filters import (
-    BloomFilter,
-    SimHashFilter,
-    XashFeatures,
-    XashFilter,
-    xash_numbers,
-)
+from lakejoin.store.row_filters import BloomFilter
 from oracle import superkeys as oracle
 
-SIZES = (128, 256, 512)
-_QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-_text = st.one_of(
-    st.text("0123456789-", max_size=14),
-    st.text("abcxyzAZ 09.,_", max_size=40),
-    st.text(max_size=12),
-    st.sampled_from(
-        [
-            "",
-            " ",
-            "a",
-            "aaaaaaaa",
-            "muhammad",
-            "Zürich",
-            "日本国",
-            "e\u0301",
-            "😀 a😀",
-            "\x00",
-            "x" * 254,
-            "x" * 255,
-            "x" * 256,
-            "ab" * 700,
-            "ü" * 127,
-            "ü" * 128,
-            "ü" * 300,
-            "q" + "0" * 70_000,
-        ]
-    ),
-)
-_texts = st.lists(_text, max_size=12)
-_parts = st.builds(XashFeatures, st.booleans(), st.booleans(), st.booleans(), st.booleans())
-
-
-def buffers(texts: list[str]) -> tuple[Array, Array]:
-    return string_buffers(pa.array(texts, pa.large_string()))
-
-
-def ranks(order: str) -> Array:
-    rank_of = np.empty(CLASSES, dtype=np.uint8)
-    rank_of[[CLASS_CHARACTERS.index(c) for c in order]] = np.arange(CLASSES)
-    return rank_of
-
-
-def hashed_by(row_filter: Any, texts: list[str]) -> Array:
-    out = np.full((len(texts), row_filter.words), 0xAAAA, dtype=np.uint64)  # to be overwritten
-    row_filter.hash_texts(*buffers(texts), 0, out)
-    return out
-
 
 @pytest.mark.parametrize("bits", SIZES)
-@_QUICK
-@given(texts=_texts, alpha=st.integers(2, 8), parts=_parts, order=st.permutations(CLASS_CHARACTERS))
-@example(["muhammad", "lee", "us"], 4, XashFeatures(), list(oracle.rarest_first(["muhammad"])))
-def test_xash(
-    bits: int, texts: list[str], alpha: int, parts: XashFeatures, order: list[str]
-) -> None:
-    by_hand = oracle.Xash(
-        bits,
-        alpha,
-        "".join(order),
-        parts.length,
-        parts.characters,
-        parts.location,
-        parts.rotation,
-    )
-    row_filter = XashFilter(bits, ranks("".join(order)), xash_numbers(bits, alpha, parts))
-    expected = oracle.to_words([by_hand(t) for t in texts], bits)
-    assert np.array_equal(hashed_by(row_filter, texts), expected)
-
-
-def test_the_paper_s_example() -> None:
-    """'muhammad' with four ones: u and d in the first and third third; u moves from bit 108 to 100,
-    counted from one (figure 3)."""
-    letters = "ud" + "".join(c for c in CLASS_CHARACTERS if c not in "ud")
-    still = oracle.Xash(128, 4, letters, rotation=False)("muhammad")
-    turned = oracle.Xash(128, 4, letters)("muhammad")
-    u, d = 17 + 3 * CLASS_CHARACTERS.index("u"), 17 + 3 * CLASS_CHARACTERS.index("d")
-    assert {u, d + 2} < still
-    assert u + 1 == 108
-    assert u + 1 - 8 == 100
-    assert u - 8 in turned
-    assert 8 in turned, "the length, in the left-most segment"
-    assert len(still) == len(turned) == 4
-
-
-@_QUICK
-@given(_texts)
-def test_characters_are_counted(texts: list[str]) -> None:
-    counts = np.zeros(CLASSES, dtype=np.int64)
-    count_classes(*buffers(texts), counts)
-    order = sorted(range(CLASSES), key=lambda c: (counts[c], CLASS_CHARACTERS[c]))
-    assert "".join(CLASS_CHARACTERS[c] for c in order) == oracle.rarest_first(texts)
-    assert counts.sum() == sum(map(len, texts))
-
-
-@pytest.mark.parametrize("bits", SIZES)
-@_QUICK
-@given(texts=_texts, hashes=st.sampled_from([1, 2, 3, 7, 8, 9, 10, 11, 18, 20, 33, 255]))
+@QUICK
+@given(texts=hashable_texts, hashes=st.sampled_from([1, 2, 3, 7, 8, 9, 10, 11, 18, 20, 33, 255]))
 def test_bloom(bits: int, texts: list[str], hashes: int) -> None:
     row_filter = BloomFilter(bits, np.array([hashes], dtype=np.uint8))
     expected = oracle.to_words([oracle.Bloom(bits, hashes)(t) for t in texts], bits)
@@ -140,14 +35,6 @@ def test_the_bits_of_a_bloom_filter_are_spread_evenly(bits: int) -> None:
         spread = (bits / (len(hashes) * count)) ** 0.5  # of a fair share
         assert abs(share - 1).max() < 6 * spread, "each bit is set as often as any other"
         assert set_bits.sum(axis=1).max() == count
-
-
-@pytest.mark.parametrize("bits", SIZES)
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-@given(texts=st.lists(st.text(max_size=12), max_size=4))
-def test_simhash(bits: int, texts: list[str]) -> None:
-    expected = oracle.to_words([oracle.SimHash(bits)(t) for t in texts], bits)
-    assert np.array_equal(hashed_by(SimHashFilter(bits), texts), expected)
 
 
 def combinations(draw: st.DrawFn, values: int, words: int) -> list[list[Array]]:
@@ -187,7 +74,7 @@ def pass_through(
     return int(filter_rows(address, rows.shape[1], value, start, keys, common, passed, limit))
 
 
-@_QUICK
+@QUICK
 @given(_filters(), st.sampled_from([0, 2, 256]))
 def test_the_filter_passes_what_brute_force_passes(
     given_rows: tuple[Array, Array, list[list[Array]]], limit: int

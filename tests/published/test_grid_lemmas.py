@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines.vector_spaces import unit, vectors_of
 from lakejoin.model import Array
 from oracle.vectors import all_distances
 from published.grid_blocking import (
@@ -24,7 +25,6 @@ from published.grid_cost import best_levels
 from published.grid_verifying import cannot_reach, point_far, point_matches
 from published.metric import number_of, reach_of
 from published.pivots import choose_pivots, mapped
-from engines.vector_spaces import unit, vectors_of
 
 METRICS = ("l2", "l2", "l1", "angular")
 

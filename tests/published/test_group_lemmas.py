@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines.vector_spaces import space_of, unit, vectors_of
 from oracle.vectors import all_distances
 from published.groups import GroupMethod, GroupOptions
 from published.groups_building import build_groups, build_lists, rarest
@@ -24,7 +25,6 @@ from published.groups_state import OPEN, SETTLED, Goal, Marks
 from published.groups_tree import apart, build_tree
 from published.loaded import load
 from published.metric import distances, number_of
-from engines.vector_spaces import space_of, unit, vectors_of
 
 METRICS = ("l2", "l2", "l1", "angular")
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines.vector_spaces import Lake, lakes, radii, space_of, unit, vectors_of
 from lakejoin.engines.meaning.engine import Nearness, VectorSearch
 from lakejoin.errors import InputError
 from lakejoin.model import Array
@@ -17,7 +18,6 @@ from published import grid as grid_module
 from published.grid import GridMethod, GridOptions
 from published.groups import GroupMethod, GroupOptions
 from published.pivots import MOST
-from engines.vector_spaces import Lake, lakes, radii, space_of, unit, vectors_of
 
 METRICS = ("l2", "l2", "l1", "angular")
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines.vector_spaces import KINDS, unit, vectors_of
 from lakejoin.engines.meaning.vector_candidates import CandidateFinder
 from lakejoin.errors import DamagedIndex
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.compact_vectors import LEAF, CompactVectors, MatrixSource, write_compact_vectors
 from oracle.vectors import all_distances
-from engines.vector_spaces import KINDS, unit, vectors_of
 
 
 def by_position(compact: CompactVectors) -> np.ndarray[Any, Any]:

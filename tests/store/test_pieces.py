@@ -91,7 +91,7 @@ def test_pieces_of_a_small_lake(tmp_path: Path) -> None:
     )
     assert (segment.rare_tokens.limit[[0, 1, 3]] == WHOLE_RANGE).all(), "nothing was left out"
     assert segment.rare_tokens.limit[5] < WHOLE_RANGE
-    assert "pieces match the values" in list(segment.check())
+    assert "rare tokens match the values" in list(segment.check())
 
 
 def test_measures_have_no_pieces_even_where_all_columns_are_searched(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_wrong_pieces_are_noticed(tmp_path: Path) -> None:
 
     segment = segment_of(tmp_path, [PEOPLE])
     record = add_components(Segment(segment.location, segment.record), [Wrong()])
-    with pytest.raises(DamagedIndex, match="pieces match the values"):
+    with pytest.raises(DamagedIndex, match="rare tokens match the values"):
         list(Segment(segment.location, record).check())
 
 
@@ -160,7 +160,7 @@ def test_an_older_index_gets_pieces_without_reading_files(
     (lake / "people.csv").write_text("name,town\nAda Lovelace,London\nAlan Turing,Wilmslow\n")
     with monkeypatch.context() as older:
         without = lambda *options: default_components(*options)[:-1]  # noqa: E731
-        older.setattr("lakejoin.pipeline.options.components", without)
+        older.setattr("lakejoin.pipeline.options.default_components", without)
         index(lake)
     opened = lakejoin.open(tmp_path / "index")
     assert not [c for c in opened.snapshot.check() if c.problem], "an index without them is sound"

@@ -20,12 +20,12 @@ class AddableCounters:
     def add(self, other: Self) -> None:
         """Add the counts of another search, such as that of the next segment."""
         for counter in fields(cast(Any, self)):
-            mine, theirs = getattr(self, counter.name), getattr(other, counter.name)
-            if isinstance(mine, dict):
-                for name, count in theirs.items():
-                    mine[name] = mine.get(name, 0) + count
+            own, added = getattr(self, counter.name), getattr(other, counter.name)
+            if isinstance(own, dict):
+                for name, count in added.items():
+                    own[name] = own.get(name, 0) + count
             else:
-                setattr(self, counter.name, mine + theirs)
+                setattr(self, counter.name, own + added)
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Counters(AddableCounters):
     """What a search read and what it skipped, summed over the segments.
 
     `lists` counts the posting lists of the query's values, equal lists once; `lists_read` of them
-    were read. `find_candidates` are the columns seen in them; `sets_read` sets were read for an exact
+    were read. `candidates` are the columns seen in them; `sets_read` sets were read for an exact
     count, and `pruned` columns were ruled out unread. `bytes` is how much of the mapped lists and
     sets (or sketches) was read. `algorithms` counts how often each algorithm ran.
 
@@ -57,7 +57,7 @@ class Counters(AddableCounters):
 class Hits:
     """Columns found, best first, as `segment` and `column` indexes; `matched` is the score.
 
-    `estimate_survival` and `error` (one standard deviation) are containments from sketches; None if the
+    `estimate` and `error` (one standard deviation) are containments from sketches; None if the
     scores are exact.
     """
 

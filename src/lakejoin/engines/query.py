@@ -30,8 +30,8 @@ class Query:
 
     `tokens` are the distinct canonical values, `counts[i]` the number of rows that hold
     `tokens[i]`, `rows` the number of all rows (nulls too). `shown[i]` is the first spelling of
-    `tokens[i]`. `home` is (segment index, column index) if the column is in the index. `known` is
-    the cache of `locate_codes`.
+    `tokens[i]`. `home` is (segment index, column index) if the column is in the index. `code_cache`
+    is the cache of `locate_codes`.
     """
 
     table: str
@@ -84,7 +84,7 @@ def make_query(table: str, column: str, data: ColumnData) -> Query:
     >>> import pyarrow as pa
     >>> from lakejoin.values.column_encoder import encode_query
     >>> query = make_query("t", "c", encode_query(pa.array(["Bern", None, "bern ", "Oslo"])))
-    >>> query.tokens.to_pylist(), query.shown.to_pylist(), query.counts.tolist(), query.rows
+    >>> query.tokens.to_pylist(), query.spellings.to_pylist(), query.counts.tolist(), query.rows
     (['bern', 'oslo'], ['Bern', 'Oslo'], [2, 1], 4)
     """
     ids = len(data.tokens) + len(data.spellings)

@@ -120,14 +120,14 @@ class Decoder:
     def __init__(self, charset: str, losses: Losses) -> None:
         self._losses = losses
         self._utf8 = charset in ("utf-8", "utf-8-sig")
-        self._held = charset == "utf-8-sig"
+        self._has_pending = charset == "utf-8-sig"
         errors = "lakejoin-mend" if self._utf8 or charset == "cp1252" else "replace"
         self._decoder = codecs.getincrementaldecoder(charset)(errors)
 
     def utf8(self, block: bytes, final: bool = False) -> bytes:
         """The next bytes as UTF-8."""
         # ASCII bypasses the decoder unless that holds a cut character or byte order mark.
-        if self._utf8 and not self._held and block.isascii():
+        if self._utf8 and not self._has_pending and block.isascii():
             data = block
         else:
             data = self._decoded(block, final)
@@ -139,7 +139,7 @@ class Decoder:
     def _decoded(self, block: bytes, final: bool) -> bytes:
         _repaired.count = 0
         text = self._decoder.decode(block, final)
-        self._held = bool(self._decoder.getstate()[0])
+        self._has_pending = bool(self._decoder.getstate()[0])
         if self._utf8:
             self._losses.add("byte is not UTF-8 and was read as Windows-1252", _repaired.count)
         elif "\ufffd" in text:

@@ -64,7 +64,7 @@ class ChunkPlan:
 
 @dataclass(frozen=True, slots=True)
 class FileChunk:
-    """A part of a file that can be read on its own; `number` of `count`, in order."""
+    """A part of a file that can be read on its own; `index` of `count`, in order."""
 
     source: SourceFile
     format: str

@@ -1,4 +1,5 @@
-"""The child process of `isolate`: read a file under limits and write its tables to a folder."""
+"""The child process of `open_tables_isolated`: read a file under limits and write its tables to a
+folder."""
 
 from __future__ import annotations
 

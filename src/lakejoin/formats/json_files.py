@@ -60,7 +60,7 @@ def _open_document(blob: Blob, charset: str, limits: ReadLimits) -> TableStream:
 
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
         detail = ", ".join(records.other_keys[:5])
-        losses.add("value beside the records", len(records.other_keys), detail)
+        losses.add("value outside the records", len(records.other_keys), detail)
         step = _rows_at_once(len(keys))
         for start in range(0, len(rows), step):
             yield text_batch(rows[start : start + step], keys, names)
@@ -194,7 +194,7 @@ def find_records(document: Any) -> Records | None:
     arrays; an object of objects; a GeoJSON collection; any of these one level down; one object.
 
     >>> find_records({"count": 1, "data": [{"a": 1}]})
-    Records(rows=[{'a': 1}], beside=['count'])
+    Records(rows=[{'a': 1}], other_keys=['count'])
     >>> find_records({"a": [1, 2], "b": [3, 4]}).rows
     [{'a': 1, 'b': 3}, {'a': 2, 'b': 4}]
     """

@@ -14,6 +14,7 @@ from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.formats.delimited.text_layout import find_start, join_header_rows
 from lakejoin.formats.table_stream import Blob, TableStream, first_line_of, wrap_library_errors
 from lakejoin.model import ReadLimits, Skipped
+from lakejoin.quoting import quote_identifier
 from lakejoin.values.column_names import numbered_names, unique_names
 from lakejoin.values.plain_columns import Losses
 
@@ -40,7 +41,7 @@ def open_sqlite(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skippe
 def _open_table(blob: Blob, table: str, limits: ReadLimits) -> TableStream:
     name = f"{blob.name}#{table}"
     with _connected(blob) as connection:
-        cursor = connection.execute(f"select * from {_quoted(table)} limit 0")
+        cursor = connection.execute(f"select * from {quote_identifier(table)} limit 0")
         raw = [column[0] for column in cursor.description]
         if len(raw) > limits.columns:
             raise UnreadableFile(name, "too many columns", f"the limit is {limits.columns}")
@@ -50,7 +51,7 @@ def _open_table(blob: Blob, table: str, limits: ReadLimits) -> TableStream:
 
     def reading(_: Losses) -> Iterator[pa.RecordBatch]:
         with _connected(blob) as connection:
-            cursor = connection.execute(f"select * from {_quoted(table)}")
+            cursor = connection.execute(f"select * from {quote_identifier(table)}")
             while rows := cursor.fetchmany(step):
                 yield _table_batch(rows, kinds, names)
 
@@ -73,7 +74,7 @@ def _connected(blob: Blob) -> Iterator[sqlite3.Connection]:
 def _kind(connection: sqlite3.Connection, table: str, column: str) -> str:
     """The narrowest type that fits every cell; SQLite does not enforce declared types."""
     types = connection.execute(
-        f"select distinct typeof({_quoted(column)}) from {_quoted(table)}"
+        f"select distinct typeof({quote_identifier(column)}) from {quote_identifier(table)}"
     ).fetchall()
     kinds = {kind for (kind,) in types} - {"null"}
     if kinds == {"integer"}:
@@ -107,10 +108,6 @@ def _text_array(values: tuple[Any, ...]) -> pa.Array:
 
 def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else repr(value)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 _SAMPLE_ROWS = 200

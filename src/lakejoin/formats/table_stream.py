@@ -56,7 +56,12 @@ class TableStream:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table in memory: its rows, the dialect of its file, and what was lost in reading."""
+    """A table in memory: its rows, the dialect of its file, and what was lost in reading.
+
+    >>> table = lakejoin.read("mine.csv")
+    >>> table.column_names, table.rows.num_rows
+    (('city', 'country', 'visits'), 5)
+    """
 
     name: str
     format: str

@@ -85,14 +85,14 @@ def read_number(data: Array, p: int, stop: int, point: int) -> tuple[int, float,
     """
     mantissa = np.uint64(0)
     power = 0
-    kept = 0
+    digits = 0
     decimals = 0
     begin = p
     exact = True
     while p < stop and is_ascii_digit(data[p]):
-        if kept < _DIGITS:
+        if digits < _DIGITS:
             mantissa = mantissa * np.uint64(10) + np.uint64(data[p] - ZERO)
-            kept += int(mantissa > 0)
+            digits += int(mantissa > 0)
         else:
             power += 1
             exact = False
@@ -101,9 +101,9 @@ def read_number(data: Array, p: int, stop: int, point: int) -> tuple[int, float,
     if p < stop and data[p] == point and (p + 1 < stop and is_ascii_digit(data[p + 1])):
         p += 1
         while p < stop and is_ascii_digit(data[p]):
-            if kept < _DIGITS:
+            if digits < _DIGITS:
                 mantissa = mantissa * np.uint64(10) + np.uint64(data[p] - ZERO)
-                kept += int(mantissa > 0)
+                digits += int(mantissa > 0)
                 power -= 1
             else:
                 exact = False

@@ -328,11 +328,11 @@ def _is_kind(char: np.uint32, kind: int) -> bool:
 
 
 @njit(nogil=True)
-def _separators(chars: Array, alnum: Array, first: Array, last: Array, found: Array) -> int:
+def _separators(chars: Array, alnum: Array, first: Array, last: Array, separators: Array) -> int:
     """Find what is neither letter nor digit: single characters and whole runs, the commonest first.
 
-    Rows of `found`: where a separator is, its length, how many examples have it, and the last of
-    them. The best come first; returns how many there are.
+    Rows of `separators`: where a separator is, its length, how many examples have it, and the last
+    of them. The best come first; returns how many there are.
     """
     count = np.int64(0)
     for e in range(len(first)):
@@ -344,33 +344,41 @@ def _separators(chars: Array, alnum: Array, first: Array, last: Array, found: Ar
             begin = at
             underscore = chars[at] == _UNDERSCORE
             while at < end and not alnum[at] and (chars[at] == _UNDERSCORE) == underscore:
-                count = _count(chars, found, count, at, np.int64(1), e)
+                count = _count(chars, separators, count, at, np.int64(1), e)
                 at += 1
             if at - begin > 1 and at - begin <= LONGEST_SEPARATOR:
-                count = _count(chars, found, count, begin, at - begin, e)
+                count = _count(chars, separators, count, begin, at - begin, e)
     best = min(count, np.int64(MOST_SEPARATORS))
     for position in range(best):
         chosen = position
         for i in range(position + 1, count):
-            if _comes_first(chars, found[i], found[chosen]):
+            if _comes_first(chars, separators[i], separators[chosen]):
                 chosen = i
         for k in range(4):
-            found[position, k], found[chosen, k] = found[chosen, k], found[position, k]
+            separators[position, k], separators[chosen, k] = (
+                separators[chosen, k],
+                separators[position, k],
+            )
     return best
 
 
 @njit(nogil=True)
-def _count(chars: Array, found: Array, count: int, at: int, length: int, example: int) -> int:
+def _count(chars: Array, separators: Array, count: int, at: int, length: int, example: int) -> int:
     """Count a separator of an example; return how many distinct ones there are."""
     for i in range(count):
-        if found[i, 1] == length and _equal(
-            chars, found[i, 0], found[i, 0] + length, at, at + length
+        if separators[i, 1] == length and _equal(
+            chars, separators[i, 0], separators[i, 0] + length, at, at + length
         ):
-            if found[i, 3] != example:
-                found[i, 2] += 1
-                found[i, 3] = example
+            if separators[i, 3] != example:
+                separators[i, 2] += 1
+                separators[i, 3] = example
             return count
-    found[count, 0], found[count, 1], found[count, 2], found[count, 3] = at, length, 1, example
+    separators[count, 0], separators[count, 1], separators[count, 2], separators[count, 3] = (
+        at,
+        length,
+        1,
+        example,
+    )
     return count + 1
 
 

@@ -56,17 +56,17 @@ def _shortest_first(order: Array, count: int, tokens: Array, begin: int, lists: 
 
 
 @njit
-def _keep_best(found: Array, score: Array, k: int, count: int, text: int, value: float) -> int:
+def _keep_best(texts: Array, score: Array, k: int, count: int, text: int, value: float) -> int:
     """Insert a text into the k best so far, in order; of equally good ones the first wins."""
-    if count == k and (value < score[k - 1] or (value == score[k - 1] and text > found[k - 1])):
+    if count == k and (value < score[k - 1] or (value == score[k - 1] and text > texts[k - 1])):
         return count
     at = min(count, k - 1)
-    while at > 0 and (score[at - 1] < value or (score[at - 1] == value and found[at - 1] > text)):
+    while at > 0 and (score[at - 1] < value or (score[at - 1] == value and texts[at - 1] > text)):
         score[at] = score[at - 1]
-        found[at] = found[at - 1]
+        texts[at] = texts[at - 1]
         at -= 1
     score[at] = value
-    found[at] = text
+    texts[at] = text
     return min(count + 1, k)
 
 
@@ -115,7 +115,7 @@ def find_nearest_texts(
     neighbour.
     """
     indexed = start.shape[0] - 1 - begin
-    found = np.full((queries.shape[0], k), -1, np.int32)
+    nearest = np.full((queries.shape[0], k), -1, np.int32)
     score = np.zeros((queries.shape[0], k), np.float32)
     sums = np.zeros(indexed, np.float32)
     touched_texts = np.empty(indexed, np.int32)
@@ -153,31 +153,31 @@ def find_nearest_texts(
                 sums[member] += weight * member_weights[i]
         # Room for the k best, or for some more where these are yet to be measured in full.
         room = k if all_read else spare.shape[0]
-        kept = 0
+        spare_count = 0
         for i in range(touched):
             member = touched_texts[i]
             value = sums[member]
             sums[member] = 0
-            if member != text - begin and (kept < room or value >= spare_score[room - 1]):
-                kept = _keep_best(spare, spare_score, room, kept, member, value)
+            if member != text - begin and (spare_count < room or value >= spare_score[room - 1]):
+                spare_count = _keep_best(spare, spare_score, room, spare_count, member, value)
         if not all_read:
             measured = 0
             for i in range(start[text], start[text + 1]):
                 query_weights[tokens[i]] = weights[i]
-            for i in range(kept):
+            for i in range(spare_count):
                 value = np.float32(0)
                 for j in range(start[spare[i] + begin], start[spare[i] + begin + 1]):
                     value += query_weights[tokens[j]] * weights[j]
                 measured = _keep_best(best, best_score, k, measured, spare[i], value)
             for i in range(start[text], start[text + 1]):
                 query_weights[tokens[i]] = 0
-            kept = measured
-            spare[:kept] = best[:kept]
-            spare_score[:kept] = best_score[:kept]
-        for i in range(kept):
-            found[q, i] = spare[i]
+            spare_count = measured
+            spare[:spare_count] = best[:spare_count]
+            spare_score[:spare_count] = best_score[:spare_count]
+        for i in range(spare_count):
+            nearest[q, i] = spare[i]
             score[q, i] = spare_score[i]
-    return found, score
+    return nearest, score
 
 
 @kernel
@@ -216,22 +216,22 @@ def cut_words(points: Array, starts: Array, most: int) -> tuple[Array, Array, Ar
     begins = np.empty(count + texts, np.int64)
     ends = np.empty(count + texts, np.int64)
     first = np.zeros(texts + 1, np.int64)
-    found = 0
+    word_count = 0
     for text in range(texts):
         stop = starts[text + 1]
         at = starts[text]
-        while at < stop and found - first[text] < most:
+        while at < stop and word_count - first[text] < most:
             while at < stop and points[at] == 32:
                 at += 1
             begin = at
             while at < stop and points[at] != 32:
                 at += 1
             if at > begin:
-                begins[found] = begin
-                ends[found] = at
-                found += 1
-        first[text + 1] = found
-    return first, begins[:found].copy(), ends[:found].copy()
+                begins[word_count] = begin
+                ends[word_count] = at
+                word_count += 1
+        first[text + 1] = word_count
+    return first, begins[:word_count].copy(), ends[:word_count].copy()
 
 
 @kernel

@@ -34,7 +34,8 @@ def intersect_groups(
 ) -> int:
     """Find the codes of a query, ascending, in a column's groups; return how many there are.
 
-    `mine` receives their positions among the codes, `theirs` their positions in the column's set.
+    `query_positions` receives their positions among the codes, `column_positions` their positions
+    in the column's set.
     """
     n = 0
     at = 0

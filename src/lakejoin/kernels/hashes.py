@@ -179,7 +179,7 @@ def find_bucket_spans(start: Array, hashes: Array, out: Array) -> None:
 
 @kernel
 def find_tags(
-    span: Array, tags: Array, codes: Array, hashes: Array, found: Array, row: Array
+    span: Array, tags: Array, codes: Array, hashes: Array, tag_codes: Array, row: Array
 ) -> int:
     """Write every (row, code) whose tag is equal; return how many, which may exceed the room."""
     n = 0
@@ -187,8 +187,8 @@ def find_tags(
         tag = np.uint32(hashes[k] & _TAG_BITS)
         for e in range(span[k, 0], span[k, 1]):
             if tags[e] == tag:
-                if n < found.shape[0]:
-                    found[n] = codes[e]
+                if n < tag_codes.shape[0]:
+                    tag_codes[n] = codes[e]
                     row[n] = k
                 n += 1
     return n

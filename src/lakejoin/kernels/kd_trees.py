@@ -248,7 +248,7 @@ def build_point_tree(points: Array, order: Array, axes: Array) -> None:
 
 @kernel
 def find_nearest_points(
-    points: Array, order: Array, axes: Array, ranks: Array, targets: Array, found: Array
+    points: Array, order: Array, axes: Array, ranks: Array, targets: Array, nearest_points: Array
 ) -> None:
     """Find the index in `points` of the one nearest to each target; there must be one."""
     begins, ends = np.empty(_DEEP, np.int64), np.empty(_DEEP, np.int64)
@@ -282,4 +282,4 @@ def find_nearest_points(
             begins[depth], ends[depth], bounds[depth] = far[0], far[1], offset * offset
             begins[depth + 1], ends[depth + 1], bounds[depth + 1] = near[0], near[1], bound
             depth += 2
-        found[w] = best
+        nearest_points[w] = best

@@ -1,12 +1,12 @@
 """Prefix look-up of signatures on sorted arrays: an LSH Forest (Bawa et al. 2005) without trees.
 
-For every position `s` of the signatures one array lists all of them (by rank) in the order of
-(key s, partition, key s + 1, rank), where a key is an entry of a signature with its bits scattered,
-so that keys are spread evenly. Signatures that agree with a query at position s and belong to one
+For every position `s` of the signatures one array lists all of them (by rank) in the order of (key
+s, partition, key s + 1, rank), where a key is an entry of a signature with its bits scattered, so
+that keys are spread evenly. Signatures that agree with a query at position s and belong to one
 partition are adjacent, and so are those that also agree at position s + 1. The top bits of a key
 choose a bucket of about eight ranks; the next bits, the *tag*, are stored beside the rank in the
-same 32-bit word. Only some bits of keys are compared (`ForestShape`): agreement there makes a candidate,
-whose whole signature is compared anyway.
+same 32-bit word. Only some bits of keys are compared (`ForestShape`): agreement there makes a
+candidate, whose whole signature is compared anyway.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ForestShape:
     words of one key and partition.
 
     >>> ForestShape.of(1_000_000, 16)
-    Shape(bucket_bits=16, tag_bits=12, rank_bits=20, partition_bits=4, next_bits=12)
+    ForestShape(bucket_bits=16, tag_bits=12, rank_bits=20, partition_bits=4, next_bits=12)
     """
 
     bucket_bits: int

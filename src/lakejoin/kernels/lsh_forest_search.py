@@ -114,15 +114,15 @@ def _find_candidates(
     rows: Array,
     pending: Array,
     checked: Array,
-    found: Array,
+    candidates: Array,
 ) -> tuple[int, int]:
     """Find the ranks that agree with the query in one of the bands of their partition.
 
     Partition p has the ranks [starts[p], starts[p + 1]); its bands are the positions [j * rows[p],
     (j + 1) * rows[p]) for j below bands[p], none if that is zero. `words` and `buckets` are those
     of `build_forest`, one row per position. `offsets` are where words, buckets and signatures begin
-    in their file. Returns how many ranks were written to `found` (`DAMAGED` if the arrays cannot be
-    right) and how many words were read.
+    in their file. Returns how many ranks were written to `candidates` (`DAMAGED` if the arrays
+    cannot be right) and how many words were read.
 
     Memory is prefetched well before it is read, position by position.
     """
@@ -207,11 +207,11 @@ def _find_candidates(
                         continue
                     if r == 1:
                         seen[rank >> 6] |= bit
-                        found[count] = rank
+                        candidates[count] = rank
                         count += 1
                         continue
                     if queued == _WAITING:
-                        count = _settle(waiting[:queued], query, signature, seen, found, count)
+                        count = _settle(waiting[:queued], query, signature, seen, candidates, count)
                         queued = 0
                     waiting[queued, 0] = rank
                     waiting[queued, 1] = s + 1
@@ -222,12 +222,12 @@ def _find_candidates(
                     )
                     prefetch(signature, rank * positions + s + 1)
             low = stop
-    return _settle(waiting[:queued], query, signature, seen, found, count), read
+    return _settle(waiting[:queued], query, signature, seen, candidates, count), read
 
 
 @kernel
 def _settle(
-    waiting: Array, query: Array, signature: Array, seen: Array, found: Array, count: int
+    waiting: Array, query: Array, signature: Array, seen: Array, candidates: Array, count: int
 ) -> int:
     """Take the waiting (rank, first position, end) that agree with the query there."""
     for i in range(waiting.shape[0]):
@@ -237,7 +237,7 @@ def _settle(
             signature[rank], query, waiting[i, 1], waiting[i, 2]
         ):
             seen[rank >> 6] |= bit
-            found[count] = rank
+            candidates[count] = rank
             count += 1
     return count
 
@@ -262,11 +262,11 @@ def _filter_candidates(
 
     `equal` are the positions that agree, `less` those where the query has the smaller number. A set
     stays if it is large enough to contain the `needed` values, and if its counts are within `limit`
-    standard deviations of those of a set that contains exactly that many (`score_counts`). Those that stay
-    move to the front; returns how many there are.
+    standard deviations of those of a set that contains exactly that many (`score_counts`). Those
+    that stay move to the front; returns how many there are.
     """
     positions = query.shape[0]
-    kept = 0
+    remaining = 0
     for i in range(ranks.shape[0]):
         if i + _AHEAD < ranks.shape[0]:
             soon = np.int64(ranks[i + _AHEAD]) * positions
@@ -291,11 +291,11 @@ def _filter_candidates(
             better = score_equal_count(int(same), positions, query_size, size, needed)
         if better < -limit:
             continue
-        ranks[kept] = np.uint32(rank)
-        equal[kept] = same
-        less[kept] = below
-        kept += 1
-    return kept
+        ranks[remaining] = np.uint32(rank)
+        equal[remaining] = same
+        less[remaining] = below
+        remaining += 1
+    return remaining
 
 
 WORDS, BUCKETS, SIGNATURES, SIZES, MEMBERS, MEMBER_START, STARTS, UPPERS, CHECKED = range(9)
@@ -308,7 +308,7 @@ def pack_forest(
     ordered: bool,
     **arrays: Array,
 ) -> Array:
-    """Pack the arrays of a signature file into the one array of numbers that `search_forest` takes."""
+    """Pack the arrays of a signature file into the array of numbers that `search_forest` takes."""
     names = ("words", "buckets", "signatures", "sizes", "members", "member_start", "starts",
              "uppers", "checked")  # fmt: skip
     located = pack_addresses(*(arrays[name] for name in names))
@@ -347,31 +347,38 @@ def search_forest(
     for p in range(bands.shape[0]):
         if uppers[p] < needed:
             bands[p] = 0
-    found = np.empty(signature.shape[0], dtype=np.uint32)
+    candidates = np.empty(signature.shape[0], dtype=np.uint32)
     count, read = _find_candidates(
         query, words, buckets, signature, shape, offsets, starts, bands, bands_and_rows[1], pending,
-        checked, found,
+        checked, candidates,
     )  # fmt: skip
-    ranks = found[: max(count, 0)]
+    ranks = candidates[: max(count, 0)]
     equal = np.empty(ranks.shape[0], dtype=np.uint32)
     less = np.empty(ranks.shape[0], dtype=np.uint32)
-    kept = _filter_candidates(
+    remaining = _filter_candidates(
         query, signature, offsets[2], pending, checked, ranks, sizes, query_size, needed, limit,
         ordered, equal, less,
     )  # fmt: skip
-    size = np.empty(kept, dtype=np.int64)
+    size = np.empty(remaining, dtype=np.int64)
     total = 0
-    for i in range(kept):
+    for i in range(remaining):
         size[i] = sizes[ranks[i]]
         total += int(member_start[ranks[i] + 1]) - int(member_start[ranks[i]])
-    shared = np.empty(kept)
-    error = np.empty(kept)
+    shared = np.empty(remaining)
+    error = np.empty(remaining)
     estimate_shared(
-        equal[:kept], less[:kept], positions, np.float64(query_size), size, ordered, shared, error
+        equal[:remaining],
+        less[:remaining],
+        positions,
+        np.float64(query_size),
+        size,
+        ordered,
+        shared,
+        error,
     )
     out = np.empty((5, total))
     n = 0
-    for i in range(kept):
+    for i in range(remaining):
         for m in range(member_start[ranks[i]], member_start[ranks[i] + 1]):
             out[0, n] = segment
             out[1, n] = members[m]
@@ -382,4 +389,4 @@ def search_forest(
     noted = 0
     for block in range(pending.shape[0]):
         noted += pending[block]
-    return out, count, kept, read, noted
+    return out, count, remaining, read, noted

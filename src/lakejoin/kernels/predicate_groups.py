@@ -153,13 +153,13 @@ def index_slots(counts_a: Array, counts_b: Array, indices: Array) -> None:
 
 @kernel
 def collect_slot_rows(
-    rows: Array, slots: Array, indices: Array, kept: Array, groups: Array
+    rows: Array, slots: Array, indices: Array, slot_rows: Array, groups: Array
 ) -> None:
     """Write the rows whose slot has an index, and that index; there is just enough room."""
     n = 0
     for i in range(len(rows)):
         if slots[i] >= 0 and indices[slots[i]] >= 0:
-            kept[n] = rows[i]
+            slot_rows[n] = rows[i]
             groups[n] = indices[slots[i]]
             n += 1
 
@@ -224,15 +224,20 @@ def count_partner_rows(
 
 @kernel
 def collect_partner_rows(
-    rows: Array, partners: Array, codes: Array, key_codes: Array, kept: Array, kept_partners: Array
+    rows: Array,
+    partners: Array,
+    codes: Array,
+    key_codes: Array,
+    matched_rows: Array,
+    matched_partners: Array,
 ) -> None:
     """Write the rows that `count_partner_rows` counts, and their partners; there is just room."""
     n = 0
     for i in range(len(rows)):
         code = codes[rows[i]]
         if code >= 0 and key_codes[partners[i]] == code:
-            kept[n] = rows[i]
-            kept_partners[n] = partners[i]
+            matched_rows[n] = rows[i]
+            matched_partners[n] = partners[i]
             n += 1
 
 

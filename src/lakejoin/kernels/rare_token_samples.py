@@ -188,7 +188,7 @@ def sample_column_tokens(
     most: Array,
     counted: int,
     limits: Array,
-    kept: Array,
+    token_counts: Array,
     tokens: Array,
 ) -> int:
     """Write samples of columns whose sets are unions of groups of codes, one after another.
@@ -215,10 +215,10 @@ def sample_column_tokens(
         )
         holders = np.empty((most[i], MAX_HOLDERS), np.int32)
         room = tokens[total : total + most[i]]
-        kept[i], limits[i] = _choose(
+        token_counts[i], limits[i] = _choose(
             keys[:slots], counts, token_holders, limit, most[i], room, holders
         )
-        total += kept[i]
+        total += token_counts[i]
     return total
 
 

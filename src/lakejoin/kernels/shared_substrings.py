@@ -342,8 +342,8 @@ def find_possible_sets(
     """Test which sets of rows may have a program that makes their goals from these columns.
 
     A column is used if all rows of a set share something of it with their goals (`shared`, see
-    `find_shared_columns`). Each goal must be made of few substrings of these columns and of constants, and a
-    constant is in every goal. A set is a row of indices, -1 after the last.
+    `find_shared_columns`). Each goal must be made of few substrings of these columns and of
+    constants, and a constant is in every goal. A set is a row of indices, -1 after the last.
     """
     possible = np.zeros(len(sets), np.bool_)
     used = np.zeros(begins.shape[1], np.bool_)

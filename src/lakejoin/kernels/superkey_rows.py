@@ -1,4 +1,4 @@
-"""The super keys of rows, and the Bloom and SimHash filters that hash a text to bits."""
+"""The super keys of rows, and the Bloom filter that hashes a text to bits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.hashes import finish, hash_text
+from lakejoin.kernels.hashes import finish
 from lakejoin.kernels.jit import kernel
 from lakejoin.model import Array
 
@@ -21,8 +21,6 @@ from lakejoin.model import Array
 # only 8,192 patterns: any two values would collide with a chance of 1 in 8,192, far more than the
 # filter otherwise lets through.)
 
-GRAM = 3  # bytes of an n-gram for SimHash
-
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
@@ -33,7 +31,7 @@ _DRAWN = 10  # bit indices per draw
 
 
 @njit(inline="always")
-def _draw(h: np.uint64, draw_index: int) -> np.uint64:
+def draw_word(h: np.uint64, draw_index: int) -> np.uint64:
     """Return the random word of a hash for one draw."""
     return finish(h + np.uint64(draw_index + 1) * _STEP)
 
@@ -42,7 +40,7 @@ def _draw(h: np.uint64, draw_index: int) -> np.uint64:
 def add_bits(h: np.uint64, hashes: int, row: Array) -> None:
     """Set the bits of a hash in a row of words."""
     last = row.shape[0] - 1
-    word = _draw(h, 0)
+    word = draw_word(h, 0)
     w = np.int64(word >> _U60) & last
     done = 0
     turn = 0
@@ -56,7 +54,7 @@ def add_bits(h: np.uint64, hashes: int, row: Array) -> None:
         if done == hashes:
             return
         turn += 1
-        word = _draw(h, turn)
+        word = draw_word(h, turn)
 
 
 @kernel
@@ -74,7 +72,7 @@ def write_hash_bits(values: Array, hashes: int, out: Array) -> None:
 def _two_words(values: Array, hashes: int, out: Array) -> None:
     """As `add_bits`, but both words stay in registers."""
     for i in range(out.shape[0]):
-        word = _draw(values[i], 0)
+        word = draw_word(values[i], 0)
         swapped = np.int64(word >> _U60) & 1
         even, odd = _U0, _U0
         left = hashes
@@ -91,35 +89,9 @@ def _two_words(values: Array, hashes: int, out: Array) -> None:
             if left == 0:
                 break
             turn += 1
-            word = _draw(values[i], turn)
+            word = draw_word(values[i], turn)
         out[i, swapped] = even
         out[i, 1 - swapped] = odd
-
-
-@kernel
-def simhash_texts(offsets: Array, data: Array, out: Array) -> None:
-    """Compute the SimHash of the texts' n-grams of bytes; a shorter text is one n-gram.
-
-    A bit is set if more n-grams have it set in their hash than not.
-    """
-    words = out.shape[1]
-    votes = np.zeros(64 * words, dtype=np.int64)
-    for i in range(out.shape[0]):
-        votes[:] = 0
-        p, stop = offsets[i], offsets[i + 1]
-        while True:
-            h = hash_text(data, p, min(p + GRAM, stop), _U0)
-            for w in range(words):
-                word = _draw(h, w)
-                for b in range(64):
-                    votes[64 * w + b] += 2 * np.int64((word >> np.uint64(b)) & _U1) - 1
-            p += 1
-            if p + GRAM > stop:
-                break
-        out[i] = _U0
-        for bit in range(64 * words):
-            if votes[bit] > 0:
-                out[i, bit >> 6] |= _U1 << np.uint64(bit & 63)
 
 
 _NULL = np.uint32(0xFFFFFFFF)
@@ -141,7 +113,7 @@ class SegmentCells(NamedTuple):
 class SegmentTableRows(NamedTuple):
     """The tables of a segment: table t has the columns [first[t], first[t + 1]).
 
-    Only the `is_searched` columns count. Its rows are [row_start[t], row_start[t + 1]) of the
+    Only the `searched` columns count. Its rows are [row_start[t], row_start[t + 1]) of the
     segment's.
     """
 
@@ -211,7 +183,7 @@ def _or_bits(codes: Array, values: Array, first: int, hashes: int, out: Array) -
 
 @kernel
 def build_row_keys(
-    cells: SegmentCells, tables: SegmentTableRows, marks: ValueBits, begin: int, out: Array
+    cells: SegmentCells, tables: SegmentTableRows, value_bits: ValueBits, begin: int, out: Array
 ) -> None:
     """Write the super keys of the segment's rows from row `begin` on, as many as `out` has."""
     codes = np.empty(_RUN, dtype=np.uint32)
@@ -228,8 +200,10 @@ def build_row_keys(
         for column in range(tables.first[table], tables.first[table + 1]):
             if tables.searched[column]:
                 _codes(cells, column, table_row, table_row + stop - row, codes)
-                if marks.hashes.shape[0] == 0:
-                    _or_keys(codes, marks.keys, marks.first, run)
+                if value_bits.hashes.shape[0] == 0:
+                    _or_keys(codes, value_bits.keys, value_bits.first, run)
                 else:
-                    _or_bits(codes, marks.values, marks.first, marks.hashes[table], run)
+                    _or_bits(
+                        codes, value_bits.values, value_bits.first, value_bits.hashes[table], run
+                    )
         row = stop

@@ -39,10 +39,10 @@ class ArrayFileWriter:
     """Writes named arrays to one file, one after another.
 
     >>> import tempfile
-    >>> place = Location.of(tempfile.mkdtemp()) / "x.lj"
-    >>> with ArrayFileWriter(place) as out:
+    >>> location = Location.of(tempfile.mkdtemp()) / "x.lj"
+    >>> with ArrayFileWriter(location) as out:
     ...     out.add("n", np.arange(3))
-    >>> ArrayFile(place, out.record).array("n").all().tolist()
+    >>> ArrayFile(location, out.record).array("n").all().tolist()
     [0, 1, 2]
     """
 
@@ -119,14 +119,14 @@ class ArrayFileWriter:
 class ArrayFile:
     """Reads what `ArrayFileWriter` wrote.
 
-    `record` is the file's entry in the manifest; `mend` is the advice given if it is damaged.
+    `record` is the file's entry in the manifest; `advice` is given if it is damaged.
     """
 
     def __init__(
         self, location: Location, record: FileRecord | None = None, advice: str = _REBUILD
     ) -> None:
         self.location = location
-        self._mend = advice
+        self._advice = advice
         try:
             self._data = location.map()
         except FileNotFoundError:
@@ -146,8 +146,8 @@ class ArrayFile:
             self._damaged(f"it claims to be version {version}")
         if version > VERSION:
             raise NewerIndex(
-                f"{self.location} was written by a newer lakejoin (file version {version}, this one "
-                f"reads {VERSION}); upgrade lakejoin to open it"
+                f"{self.location} was written by a newer lakejoin (file version {version}, this "
+                f"one reads {VERSION}); upgrade lakejoin to open it"
             )
         footer = self._data[begin : begin + length].tobytes()
         if xxhash.xxh3_64_intdigest(footer) != digest:
@@ -225,7 +225,7 @@ class ArrayFile:
         self.all_checked = bool(self._checked.all())
 
     def _damaged(self, problem: str) -> None:
-        raise DamagedIndex(f"the index is damaged: {self.location}: {problem}; {self._mend}")
+        raise DamagedIndex(f"the index is damaged: {self.location}: {problem}; {self._advice}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _PROFILE = [f.name for f in fields(ColumnProfile)]
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """A table of a segment: its `number` there, and its columns [first, first + width)."""
+    """A table of a segment: its `table_id` there, and its columns [first, first + width)."""
 
     table_id: int
     name: str
@@ -36,7 +36,7 @@ class TableEntry:
 
 @dataclass(frozen=True, slots=True)
 class ColumnEntry:
-    """A column of a segment: its `number` there, its name, profile, and whether it is searched."""
+    """A column of a segment: its `column_id` there, name, profile, and whether it is searched."""
 
     column_id: int
     name: str

@@ -1,4 +1,4 @@
-"""Locks an index for one builder, commits a new version by replacing the manifest, and cleans up."""
+"""Locks an index for one builder, commits a version by replacing the manifest, and cleans up."""
 
 from __future__ import annotations
 
@@ -324,15 +324,15 @@ def _remote_lock(index: Location) -> Iterator[bool]:
     if location.kind() == "file" and _age(location) < _STALE_SECONDS:
         yield False
         return
-    mine = _owner()
-    location.replace(mine)
+    owner = _owner()
+    location.replace(owner)
     time.sleep(_SETTLE_SECONDS)
-    if location.read_bytes() != mine:
+    if location.read_bytes() != owner:
         yield False
         return
     try:
         yield True
     finally:
         with contextlib.suppress(OSError):
-            if location.read_bytes() == mine:
+            if location.read_bytes() == owner:
                 location.remove()

@@ -168,19 +168,19 @@ class CompactVectors:
         mean, axes, scale, blocks, rest, order, low, high, span = (
             array.raw if name in _BY_LEAF else array.all() for name, array in arrays.items()
         )
-        kept, leaves = (len(axes) // dimension if dimension else 0), -(-count // LEAF)
+        axis_count, leaves = (len(axes) // dimension if dimension else 0), -(-count // LEAF)
         try:
             return cls(
                 count,
                 zeros,
                 mean,
-                axes.reshape(kept, dimension),
-                scale.reshape(kept),
-                blocks.reshape(leaves, kept, LEAF),
+                axes.reshape(axis_count, dimension),
+                scale.reshape(axis_count),
+                blocks.reshape(leaves, axis_count, LEAF),
                 rest.reshape(leaves * LEAF),
                 order.reshape(count),
-                low.reshape(_nodes(leaves), min(kept, WIDE)),
-                high.reshape(_nodes(leaves), min(kept, WIDE)),
+                low.reshape(_nodes(leaves), min(axis_count, WIDE)),
+                high.reshape(_nodes(leaves), min(axis_count, WIDE)),
                 span.reshape(_nodes(leaves), 3),
                 mapped,
             )
@@ -249,8 +249,8 @@ def _arranged(
     """The arrays of `CompactVectors`, in kd-tree order."""
     from lakejoin.kernels.kd_trees import box_nodes, fill_blocks, order_points
 
-    count, kept = source.count, len(axes)
-    points = np.empty((count, kept), dtype=np.int8)
+    count, axis_count = source.count, len(axes)
+    points = np.empty((count, axis_count), dtype=np.int8)
     rest, error = np.empty((2, count), dtype=np.float32)
     for begin in range(0, count, _BATCH):
         batch = slice(begin, min(begin + _BATCH, count))
@@ -264,10 +264,10 @@ def _arranged(
         rest[batch] = np.where(matching, left, np.inf)
         lost = coordinates - rounded * scale
         error[batch] = np.sqrt(np.einsum("ij,ij->i", lost, lost))
-    wide, leaves = min(kept, WIDE), -(-count // LEAF)
+    wide, leaves = min(axis_count, WIDE), -(-count // LEAF)
     order = np.arange(count, dtype=np.uint32)
     order_points(points, wide, order)
-    blocks = np.zeros((leaves, kept, LEAF), dtype=np.int8)
+    blocks = np.zeros((leaves, axis_count, LEAF), dtype=np.int8)
     fill_blocks(points, order, blocks)
     padded = np.full(leaves * LEAF, np.inf, dtype=np.float32)
     padded[:count] = rest[order]

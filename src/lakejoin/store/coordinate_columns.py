@@ -83,8 +83,10 @@ def parse_axis_name(name: str) -> AxisName | None:
 
     >>> parse_axis_name("pickup_latitude")
     AxisName(axis='latitude', of=('pickup',), faint=False)
-    >>> parse_axis_name("destLng").of, parse_axis_name("X").faint, parse_axis_name("flat rate") is None
-    (('dest',), True, True)
+    >>> parse_axis_name("destLng").of, parse_axis_name("X").faint
+    (('dest',), True)
+    >>> parse_axis_name("flat rate") is None
+    True
     """
     words = [word.lower() for word in _WORD.findall(name)]
     words = [word for word in words if word not in _UNITS]
@@ -103,8 +105,8 @@ def parse_axis_name(name: str) -> AxisName | None:
 def names_coordinates(name: str) -> bool:
     """Whether a column name says that the column holds coordinates.
 
-    >>> names_coordinates("Geo Location"), names_coordinates("lat_lon"), names_coordinates("dimensions")
-    (True, True, False)
+    >>> [names_coordinates(name) for name in ("Geo Location", "lat_lon", "dimensions")]
+    [True, True, False]
     """
     words = {word.lower() for word in _WORD.findall(name)}
     axes = {_WORDS[word] for word in words if word in _WORDS}

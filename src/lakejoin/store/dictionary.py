@@ -88,19 +88,19 @@ class Dictionary:
         codes = self._code.touch(span[:, 0], span[:, 1])
         room = len(order)
         while True:
-            found = np.empty(room, dtype=np.uint32)
+            candidates = np.empty(room, dtype=np.uint32)
             row = np.empty(room, dtype=np.int64)
-            n = find_tags(span, tags, codes, ordered, found, row)
+            n = find_tags(span, tags, codes, ordered, candidates, row)
             if n <= room:
                 break
             room = n
-        found, row = found[:n], order[row[:n]]
-        by_code = np.argsort(found)
-        found, row = found[by_code], row[by_code]
-        where = self.texts.spans(found)
+        candidates, row = candidates[:n], order[row[:n]]
+        by_code = np.argsort(candidates)
+        candidates, row = candidates[by_code], row[by_code]
+        where = self.texts.spans(candidates)
         same = np.empty(n, dtype=bool)
         compare_spans(self.texts.bytes_at(where), where, offsets, data, row, same)
-        result[row[same]] = found[same]
+        result[row[same]] = candidates[same]
         return result
 
     def hashes(self) -> Array:
@@ -121,7 +121,7 @@ class Dictionary:
         return (len(self._bucket) - 2).bit_length()
 
     def hashes_in_range(self, range_index: int, ranges: int, bits: int) -> tuple[Array, Array]:
-        """Hashes, and their codes, in one of `parts` ranges of hashes (a power of two).
+        """Hashes, and their codes, in one of `ranges` ranges of hashes (a power of two).
 
         All dictionaries use the same seed and the same bits: the top `bits`, which every dictionary
         compared must know, and the 32 low ones.

@@ -53,8 +53,8 @@ def parse_distance(limit: str | float | DistanceLimit) -> DistanceLimit:
     """Parse a distance limit as a person writes it.
 
     >>> parse_distance("2km"), parse_distance("1%"), parse_distance(0.5)
-    (Within(amount=2000.0, unit='m'), Within(amount=0.01, unit='share'), \
-Within(amount=0.5, unit='absolute'))
+    (DistanceLimit(amount=2000.0, unit='m'), DistanceLimit(amount=0.01, unit='share'), \
+DistanceLimit(amount=0.5, unit='absolute'))
     >>> parse_distance("2 parsecs")
     Traceback (most recent call last):
         ...

@@ -258,8 +258,8 @@ class StoredGraph:
             )
         if version < VERSION:
             raise IndexProblem(
-                f"the join graph at {self.file.location} was written by an older lakejoin; rebuild it "
-                "with: lakejoin graph"
+                f"the join graph at {self.file.location} was written by an older lakejoin; rebuild "
+                "it with: lakejoin graph"
             )
         self.options = GraphOptions(**meta["options"])
         self.segments = tuple(GraphSegment(s["id"], tuple(s["dead"])) for s in meta["segments"])

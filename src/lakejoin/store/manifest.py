@@ -142,7 +142,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
             ValueRules(rules["fold"], tuple(rules["extra_nulls"])),
             options["all_columns"],
             options.get("permutations", PERMUTATIONS),  # missing in older manifests
-            SuperKeyOptions(**options.get("super_keys", {})),
+            SuperKeyOptions(bits=options.get("super_keys", {}).get("bits", SuperKeyOptions().bits)),
             *_parts(options),
         ),
         segments=tuple(segment_from_json(s) for s in body["segments"]),

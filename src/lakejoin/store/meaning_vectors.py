@@ -156,7 +156,7 @@ class MeaningComponent:
     """The vectors as a component of the index.
 
     `encoder` opens the encoder with that `identity`; it is called only when a segment is built.
-    `given` is the name of the encoder, and `keep` stores full vectors too.
+    `encoder_name` is the name of the encoder, and `keep` stores full vectors too.
     """
 
     encoder: Callable[[], TextEncoder]
@@ -243,7 +243,7 @@ class MeaningVectors:
     """The opened vectors of a segment.
 
     `codes` has the code of each id, ascending; `vectors` are the full ones by id, None if they are
-    not stored. `given` is the name of the encoder that computed them.
+    not stored. `encoder_name` is the name of the encoder that computed them.
     """
 
     def __init__(self, file: ArrayFile) -> None:

@@ -1,7 +1,7 @@
 """Parses the texts of a column as numbers, degrees, coordinates or vectors.
 
-`kernels/coordinate_texts.py` classifies each text; this module decides what only the whole column can
-tell. Indexing and queries use the same functions, so both get the same numbers. Numbers are the
+`kernels/coordinate_texts.py` classifies each text; this module decides what only the whole column
+can tell. Indexing and queries use the same functions, so both get the same numbers. Numbers are the
 nearest float64 of the text.
 """
 
@@ -25,8 +25,8 @@ _SLICE = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedValues:
-    """The kind of each text (`kernels/coordinate_texts.py`) and its first number, or the dimension of a
-    vector."""
+    """The kind of each text (`kernels/coordinate_texts.py`) and its first number, or the dimension
+    of a vector."""
 
     kinds: Array
     values: Array
@@ -132,9 +132,9 @@ def parse_points(
 ) -> Array:
     """The (latitude, longitude) of texts that hold both, in degrees; NaN for other texts.
 
-    If a text does not say which is which, the latitude comes first, unless `names_longitude_first` or
-    numbers beyond 90 show the opposite. Numbers beyond 90 override `names_longitude_first` unless it is
-    `surely` so.
+    If a text does not say which is which, the latitude comes first, unless `longitude_first` or
+    numbers beyond 90 show the opposite. Numbers beyond 90 override `longitude_first` unless it is
+    `certain` so.
 
     >>> import pyarrow as pa
     >>> parse_points(pa.array(["48.1, 11.6", "POINT(11.6 48.1)", "?"], pa.large_string())).tolist()

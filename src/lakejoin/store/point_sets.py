@@ -172,7 +172,7 @@ class PointSets:
         return len(self.kinds)
 
     def kind(self, s: int) -> str:
-        """`number`, `place` or `vector`."""
+        """One of `KINDS`."""
         return KINDS[self.kinds[s]]
 
     def columns(self, s: int) -> tuple[int, ...]:

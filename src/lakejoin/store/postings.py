@@ -7,9 +7,9 @@ order). The lists are plain column numbers, one list after the other: as lengths
 found with a small table of lengths, and plain numbers are read several times faster than packed
 ones. The sets are packed as byte-wise differences.
 
-Inside this component, columns are identified by their rank by falling set size, the *stand*. A
-column with fewer values than the k-th best score cannot be among the best k, so a search reads only
-the beginning of each list.
+Inside this component, columns are identified by their rank by falling set size, the *size rank*
+(`stand` in the file). A column with fewer values than the k-th best score cannot be among the best
+k, so a search reads only the beginning of each list.
 
 The multiplicities of a set (the number of rows of each value) are stored in code order for columns
 with repeated values; in other columns every value occurs once.
@@ -64,14 +64,14 @@ class PostingsComponent:
         sizes = np.zeros(source.column_count, dtype=np.int64)
         np.add.at(sizes, columns, np.repeat(weight, np.diff(list_start)))
         by_size = np.argsort(-sizes, kind="stable")
-        stand = np.empty(source.column_count, dtype=np.uint32)
-        stand[by_size] = np.arange(source.column_count, dtype=np.uint32)
+        size_rank = np.empty(source.column_count, dtype=np.uint32)
+        size_rank[by_size] = np.arange(source.column_count, dtype=np.uint32)
         out.add("by_size", by_size.astype(np.uint32))
-        out.add("stand", stand)
+        out.add("stand", size_rank)
         out.add("set_size", sizes[by_size].astype(np.uint32))
         out.add("group_start", group_start.astype(np.uint32))
         out.add("group_sample", group_start[:-1:SAMPLE].astype(np.uint32))
-        set_start, groups = transpose_lists(list_start, stand[columns], source.column_count)
+        set_start, groups = transpose_lists(list_start, size_rank[columns], source.column_count)
         _write_lists(list_start, set_start, groups, weight, out)
         begin, packed = pack_lists(set_start, groups)
         if begin[-1] >= 1 << 32:
@@ -107,10 +107,10 @@ def _write_lists(
     out.add("length", length[first].astype(np.uint32))
     out.add("length_group", np.append(first, len(length)).astype(np.uint32))
     out.add("length_begin", list_start[np.append(first, len(length))].astype(np.uint64))
-    stands = np.repeat(np.arange(len(set_start) - 1, dtype=np.uint32), np.diff(set_start))
+    size_ranks = np.repeat(np.arange(len(set_start) - 1, dtype=np.uint32), np.diff(set_start))
     order = np.argsort(groups, kind="stable")
     narrow = np.uint16 if len(set_start) - 1 <= 1 << 16 else np.uint32
-    out.add("lists", stands[order].astype(narrow))
+    out.add("lists", size_ranks[order].astype(narrow))
     upto = np.concatenate(([0], np.cumsum(weight[groups])))
     position = upto[1:] - np.repeat(upto[set_start[:-1]], np.diff(set_start))
     out.add("positions", position[order].astype(np.uint32))
@@ -145,7 +145,7 @@ class Postings:
 
     def __init__(self, file: ArrayFile) -> None:
         self._by_size = file.array("by_size")
-        self._stand = file.array("stand")
+        self._size_rank = file.array("stand")
         self._group_start = file.array("group_start")
         self._length = file.array("length")
         self._length_group = file.array("length_group")
@@ -166,7 +166,7 @@ class Postings:
     @property
     def columns(self) -> int:
         """The number of columns, searched or not."""
-        return len(self._stand)
+        return len(self._size_rank)
 
     def group_start(self) -> Array:
         """Group g has the codes [group_start[g], group_start[g + 1])."""
@@ -181,27 +181,27 @@ class Postings:
 
     def set_sizes(self, columns: Array | None = None) -> Array:
         """The number of distinct values of some or all columns; 0 if not indexed."""
-        stands = self._stand.all() if columns is None else self._stand.take(columns)
-        return self._set_size.take(stands)
+        size_ranks = self._size_rank.all() if columns is None else self._size_rank.take(columns)
+        return self._set_size.take(size_ranks)
 
-    def stands(self, columns: Array) -> Array:
-        """The stands of columns, as they are in the lists."""
-        return self._stand.take(columns)
+    def size_ranks(self, columns: Array) -> Array:
+        """The size ranks of columns, as they are in the lists."""
+        return self._size_rank.take(columns)
 
-    def columns_at(self, stands: Array) -> Array:
-        """The columns with these stands."""
-        return self._by_size.take(stands)
+    def columns_at(self, size_ranks: Array) -> Array:
+        """The columns with these size ranks."""
+        return self._by_size.take(size_ranks)
 
     def list_lengths(self, groups: Array) -> Array:
         """The lengths of the posting lists of groups."""
         nth = np.searchsorted(self._length_group.all(), groups, side="right") - 1
         return self._length.take(nth)
 
-    def set_bytes(self, stands: Array) -> Array:
-        """The sizes in bytes of the packed sets of columns, given by their stands."""
-        stands = np.asarray(stands, dtype=np.int64)
-        begin = self._set_start.take(stands).astype(np.int64)
-        return self._set_start.take(stands + 1).astype(np.int64) - begin
+    def set_bytes(self, size_ranks: Array) -> Array:
+        """The sizes in bytes of the packed sets of columns, given by their size ranks."""
+        size_ranks = np.asarray(size_ranks, dtype=np.int64)
+        begin = self._set_start.take(size_ranks).astype(np.int64)
+        return self._set_start.take(size_ranks + 1).astype(np.int64) - begin
 
     def columns_of(self, group: int) -> Array:
         """The posting list of a group: the columns that contain its tokens, ascending."""
@@ -221,15 +221,15 @@ class Postings:
         return begin + (group - first[nth].astype(np.int64)) * length, length
 
     def entries(self, begin: Array, length: Array) -> Array:
-        """The array of stands from which these `spans` can be read."""
+        """The array of size ranks from which these `spans` can be read."""
         return self._lists.touch(begin, begin + length)
 
     def groups_of(self, column: int) -> Array:
         """A column's set, as groups."""
         from lakejoin.kernels.packing import unpack
 
-        stand = int(self._stand.slice(column, column + 1)[0])
-        begin, end = self._set_start.slice(stand, stand + 2).tolist()
+        size_rank = int(self._size_rank.slice(column, column + 1)[0])
+        begin, end = self._set_start.slice(size_rank, size_rank + 2).tolist()
         return unpack(self._sets.touch(np.array([begin]), np.array([end])), begin, end)
 
     def all_sets(self) -> tuple[Array, Array]:
@@ -238,10 +238,10 @@ class Postings:
 
         begin = self._set_start.all().astype(np.int64)
         start, groups = unpack_lists(begin, self._sets.all())
-        stand = self._stand.all()
-        length = np.diff(start)[stand]
+        size_rank = self._size_rank.all()
+        length = np.diff(start)[size_rank]
         out = np.concatenate(([0], np.cumsum(length)))
-        jump = np.repeat(start[:-1][stand] - out[:-1], length)
+        jump = np.repeat(start[:-1][size_rank] - out[:-1], length)
         return out, groups[jump + np.arange(out[-1])]
 
     def codes_of(self, column: int) -> Array:
@@ -276,5 +276,5 @@ class Postings:
         if not (np.diff(lengths) >= 0).all() or not np.array_equal(lengths, stored):
             return False
         group = np.repeat(np.arange(self.groups), lengths)
-        stands = self._stand.take(columns)
-        return np.array_equal(stands[np.lexsort((stands, group))], self._lists.all())
+        size_ranks = self._size_rank.take(columns)
+        return np.array_equal(size_ranks[np.lexsort((size_ranks, group))], self._lists.all())

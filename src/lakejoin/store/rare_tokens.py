@@ -1,13 +1,13 @@
-"""Rare pieces: an inverted index from words and numbers to the columns where they are rare.
+"""Rare tokens: an inverted index from words and numbers to the columns where they are rare.
 
 A join that rewrites values mostly leaves their words and numbers intact (`kernels/text_tokens.py`
-defines a piece). So for every searched column this stores a sample of the pieces that occur in only
-one or two of its values, inverted: from piece to columns. Decimal and boolean columns have none.
+defines a token). So for every searched column this stores a sample of the tokens that occur in only
+one or two of its values, inverted: from token to columns. Decimal and boolean columns have none.
 
-The sample of a column contains its pieces up to a rank limit. The limit is stored, so a search can
-tell a missing piece from one that was not sampled. Texts are split column by column, and a bounded
-number of pieces per column is counted by dropping high ranks. Building needs the samples (20 bytes
-per piece; three pieces per value, at least 64), 8 bytes per value of the segment and a few MB.
+The sample of a column contains its tokens up to a rank limit. The limit is stored, so a search can
+tell a missing token from one that was not sampled. Texts are split column by column, and a bounded
+number of tokens per column is counted by dropping high ranks. Building needs the samples (20 bytes
+per token; three tokens per value, at least 64), 8 bytes per value of the segment and a few MB.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lakejoin.store.dictionary import Dictionary
 if TYPE_CHECKING:
     from lakejoin.store.dictionary import Texts
 
-MOST = 2048  # pieces per column at most
+MOST = 2048  # tokens per column at most
 FEW = 64  # allowed for every column
 PER_VALUE = 3  # allowed per value
 EXCLUDED_TYPES = (ColumnType.DECIMAL, ColumnType.BOOLEAN, ColumnType.EMPTY)
@@ -35,7 +35,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 class RareTokenSource(Protocol):
-    """What pieces are extracted from: a `lakejoin.store.segment.Segment`."""
+    """What tokens are extracted from: a `lakejoin.store.segment.Segment`."""
 
     @property
     def column_count(self) -> int:
@@ -58,14 +58,14 @@ class RareTokenSource(Protocol):
 
 
 class RareTokensComponent:
-    """The rare pieces as a component of the index."""
+    """The rare tokens as a component of the index."""
 
     name: ClassVar[str] = "pieces"
     version: ClassVar[int] = 1
     made_with: ClassVar[str] = ""
 
     def build(self, source: RareTokenSource, out: ArrayFileWriter) -> None:
-        """Write the samples of all columns, by piece."""
+        """Write the samples of all columns, by token."""
         for name, array in _arrays(source).items():
             out.add(name, array)
 
@@ -78,7 +78,7 @@ def _arrays(source: RareTokenSource) -> dict[str, Array]:
     group_start = group_start.astype(np.int64)
     most = _most(columns, group_start, set_start, groups)
     offsets, data = _texts(source.dictionary.texts)
-    pieces = np.empty(int(most.sum()), dtype=np.uint64)
+    tokens = np.empty(int(most.sum()), dtype=np.uint64)
     limits, counts = np.empty(len(columns), np.uint64), np.empty(len(columns), np.int64)
     total = sample_column_tokens(
         columns,
@@ -91,17 +91,17 @@ def _arrays(source: RareTokenSource) -> dict[str, Array]:
         MAX_COUNTED,
         limits,
         counts,
-        pieces,
+        tokens,
     )
     limit = np.zeros(source.column_count, dtype=np.uint64)
     limit[columns] = limits
     narrow = np.uint16 if source.column_count <= 1 << 16 else np.uint32
-    column_of_piece = np.repeat(columns.astype(narrow), counts)
-    return {"limit": limit, **_by_piece(pieces[:total], column_of_piece)}
+    column_of_token = np.repeat(columns.astype(narrow), counts)
+    return {"limit": limit, **_by_token(tokens[:total], column_of_token)}
 
 
 def columns_with_rare_tokens(source: RareTokenSource) -> Array:
-    """The columns that have pieces."""
+    """The columns that have tokens."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -112,7 +112,7 @@ def columns_with_rare_tokens(source: RareTokenSource) -> Array:
 
 
 def _most(columns: Array, group_start: Array, set_start: Array, groups: Array) -> Array:
-    """The number of pieces each column may keep."""
+    """The number of tokens each column may keep."""
     before = np.concatenate(([0], np.cumsum(np.diff(group_start)[groups])))
     sizes = (before[set_start[1:]] - before[set_start[:-1]])[columns]
     return np.asarray(np.clip(PER_VALUE * sizes, FEW, MOST))
@@ -129,19 +129,19 @@ def _texts(texts: Texts) -> tuple[Array, Array]:
     return offsets, data
 
 
-def _by_piece(pieces: Array, columns: Array) -> dict[str, Array]:
-    """Arrange (piece, column) pairs as a directory: buckets by the top bits of a hash, in each
+def _by_token(tokens: Array, columns: Array) -> dict[str, Array]:
+    """Arrange (token, column) pairs as a directory: buckets by the top bits of a hash, in each
     bucket the low 32 bits, ascending, and the columns."""
     from lakejoin.kernels.hashes import directory_bits
 
-    bits = np.uint64(directory_bits(len(pieces)))
+    bits = np.uint64(directory_bits(len(tokens)))
     start = np.zeros((1 << int(bits)) + 1, dtype=np.uint32)
-    tag = np.empty(len(pieces), dtype=np.uint32)
+    tag = np.empty(len(tokens), dtype=np.uint32)
     column = np.empty_like(columns)
     begin = 0
     for top_bits in range(_RANGES):
-        chosen = np.flatnonzero(pieces >> np.uint64(60) == top_bits)
-        hashes = pieces[chosen]
+        chosen = np.flatnonzero(tokens >> np.uint64(60) == top_bits)
+        hashes = tokens[chosen]
         bucket = hashes >> (np.uint64(64) - bits)
         order = np.argsort((bucket << np.uint64(32)) | (hashes & _LOW), kind="stable")
         end = begin + len(chosen)
@@ -154,7 +154,7 @@ def _by_piece(pieces: Array, columns: Array) -> dict[str, Array]:
 
 
 class RareTokens:
-    """The opened pieces of a segment; `limit` is the highest rank in each column's sample."""
+    """The opened tokens of a segment; `limit` is the highest rank in each column's sample."""
 
     def __init__(self, file: ArrayFile) -> None:
         self.file = file
@@ -171,23 +171,23 @@ class RareTokens:
     def __len__(self) -> int:
         return len(self._tag)
 
-    def find(self, pieces: Array) -> tuple[Array, Array]:
-        """(spans, columns): the columns with piece i are `columns[span[i, 0] : span[i, 1]]`.
+    def find(self, tokens: Array) -> tuple[Array, Array]:
+        """(spans, columns): the columns with token i are `columns[span[i, 0] : span[i, 1]]`.
 
-        A piece is identified by its bucket and 32 bits; confusing two is practically impossible.
+        A token is identified by its bucket and 32 bits; confusing two is practically impossible.
         """
         from lakejoin.kernels.hashes import find_bucket_spans
         from lakejoin.kernels.rare_token_samples import find_tag_spans
 
-        bucket = np.empty((len(pieces), 2), dtype=np.int64)
-        find_bucket_spans(self._bucket.all(), pieces, bucket)
+        bucket = np.empty((len(tokens), 2), dtype=np.int64)
+        find_bucket_spans(self._bucket.all(), tokens, bucket)
         span = np.empty_like(bucket)
         tags = self._tag.touch(bucket[:, 0], bucket[:, 1])
-        find_tag_spans(bucket, tags, pieces, span)
+        find_tag_spans(bucket, tags, tokens, span)
         return span, self._column.touch(span[:, 0], span[:, 1])
 
 
 def rare_tokens_agree(source: RareTokenSource, stored: RareTokens) -> bool:
-    """Whether the stored pieces match the values."""
+    """Whether the stored tokens match the values."""
     expected, file = _arrays(source), stored.file
     return all(np.array_equal(array, file.array(name).all()) for name, array in expected.items())

@@ -25,6 +25,7 @@ from lakejoin.store.meaning_vectors import (
 from lakejoin.store.point_sets import PointsComponent, PointSets
 from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rare_tokens import RareTokens, RareTokensComponent, rare_tokens_agree
+from lakejoin.store.row_filters import BloomFilter
 from lakejoin.store.rows import Rows
 from lakejoin.store.sketches import PERMUTATIONS, SketchComponent, Sketches, SketchOptions
 from lakejoin.store.super_keys import (
@@ -119,10 +120,18 @@ class Segment:
         """The signatures of the sets."""
         return Sketches(self.file(SketchComponent.name, SketchComponent.version))
 
+    @property
+    def has_super_keys(self) -> bool:
+        """Whether it has super keys that are used: an older index may have none, or other kinds."""
+        record = self.record.components.get(SuperKeyComponent.name)
+        if record is None or record.version < SuperKeyComponent.version:
+            return False
+        return record.made_with.startswith(f"{BloomFilter.kind}-")
+
     @cached_property
-    def superkeys(self) -> SuperKeys:
-        """The super keys of the rows."""
-        return SuperKeys(self.file(SuperKeyComponent.name, SuperKeyComponent.version))
+    def superkeys(self) -> SuperKeys | None:
+        """The super keys of the rows, if it has any that are used."""
+        return SuperKeys(self.file(SuperKeyComponent.name)) if self.has_super_keys else None
 
     @cached_property
     def rare_tokens(self) -> RareTokens:
@@ -255,13 +264,11 @@ class Segment:
             ("sets match the rows", self._sets_match_rows),
             ("posting lists match the sets", self._lists_match_sets),
         ]
-        if SuperKeyComponent.name in record.components:  # older indexes have none
-            checks.append(
-                ("super keys match the rows", lambda: super_keys_agree(self, self.superkeys))
-            )
+        if (stored := self.superkeys) is not None:
+            checks.append(("super keys match the rows", lambda: super_keys_agree(self, stored)))
         if RareTokensComponent.name in record.components:
             checks.append(
-                ("pieces match the values", lambda: rare_tokens_agree(self, self.rare_tokens))
+                ("rare tokens match the values", lambda: rare_tokens_agree(self, self.rare_tokens))
             )
         if MeaningComponent.name in record.components:
             checks.append(("vectors match the texts", lambda: meaning_agrees(self, self.meaning)))

@@ -81,7 +81,7 @@ class _Counts:
 
 
 class SegmentBuilder:
-    """Collects tables and writes them as one segment to the folder `place`."""
+    """Collects tables and writes them as one segment to the folder `location`."""
 
     def __init__(self, location: Location, all_columns: bool = False) -> None:
         location.make_folder()

@@ -171,13 +171,13 @@ class SketchHits:
     """The columns that a lookup returned.
 
     The rows of `numbers` are the segment index, the column, its size, the estimated number of query
-    values in it, and the standard error of the estimate. `classes` were looked up, `kept` remained,
-    and about `bytes` were read.
+    values in it, and the standard error of the estimate. `classes` were looked up, `remaining`
+    remained, and about `bytes` were read.
     """
 
     numbers: Array
     classes: int = 0
-    kept: int = 0
+    remaining: int = 0
     bytes: int = 0
 
     def without(self, columns: Array) -> SketchHits:
@@ -240,20 +240,20 @@ class Sketches:
     ) -> SketchHits:
         """Find the columns that share a band of their partition with a signature.
 
-        Partition p is searched with `asked[0, p]` bands of `asked[1, p]` entries. Drops sets
+        Partition p is searched with `bands[0, p]` bands of `bands[1, p]` entries. Drops sets
         smaller than `needed`, and sets whose signature agrees more than `limit` standard deviations
         less than expected for that many shared values. The index of the `segment` is passed
         through.
         """
         pending = np.zeros(self._file.blocks, dtype=np.uint8)
-        numbers, classes, kept, read, noted = self._find(
+        numbers, classes, remaining, read, noted = self._find(
             self._handed_over, segment, signature, bands, query_size, needed, limit, pending
         )
         if noted:
             self._file.check_marked(pending)
         if classes < 0:
             self._damaged()
-        return SketchHits(numbers, classes, kept, 4 * (read + classes * self.permutations))
+        return SketchHits(numbers, classes, remaining, 4 * (read + classes * self.permutations))
 
     def _damaged(self) -> None:
         raise DamagedIndex(

@@ -6,8 +6,8 @@ contain a combination of values only if its super key has the bits of all of the
 a row, for any hash that depends only on the text and on what is stored in the file.
 
 Each value of the segment is hashed once, in slices, and rows are OR-ed by code in batches. That
-takes `bits / 8` bytes per searched value of the segment (8 for `fitted`) and a few MB, no more than
-assigning the codes took before.
+takes 8 bytes per searched value of the segment (`bits / 8` if it has one table) and a few MB, no
+more than assigning the codes took before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lakejoin.errors import DamagedIndex, InputError
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.dictionary import string_buffers
-from lakejoin.store.row_filters import FILTER_KINDS, FILTERS, RowFilter, XashFeatures
+from lakejoin.store.row_filters import BloomFilter, RowFilter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ _PART = 1 << 18  # rows whose super keys are computed at once
 
 @dataclass(frozen=True, slots=True)
 class SuperKeyOptions:
-    """Which row filter, and how many bits a row has: 128, 256 or 512.
+    """How many bits a row has: 128, 256 or 512. `kind` is the name of the row filter.
 
     >>> SuperKeyOptions(bits=100)
     Traceback (most recent call last):
@@ -43,37 +43,33 @@ class SuperKeyOptions:
     lakejoin.errors.InputError: super keys have 128, 256 or 512 bits, not 100
     """
 
-    kind: str = "fitted"
+    kind: str = field(default=BloomFilter.kind, init=False)
     bits: int = 128
 
     def __post_init__(self) -> None:
-        if self.kind not in FILTER_KINDS:
-            raise InputError(
-                f"unknown row filter {self.kind!r}; use one of {', '.join(FILTER_KINDS)}"
-            )
         if self.bits not in KEY_SIZES:
             raise InputError(f"super keys have 128, 256 or 512 bits, not {self.bits}")
 
 
 @dataclass(frozen=True, slots=True)
 class SuperKeyComponent:
-    """The super keys as a component of the index; `parts` is for measuring XASH."""
+    """The super keys as a component of the index; benchmarks pass another `row_filter`."""
 
     options: SuperKeyOptions = field(default_factory=SuperKeyOptions)
-    features: XashFeatures = field(default_factory=XashFeatures)
+    row_filter: type[RowFilter] = BloomFilter
     name: ClassVar[str] = "superkeys"
     version: ClassVar[int] = 1
 
     @property
     def made_with(self) -> str:
-        """The kind and the size, which `lakejoin index` can change."""
-        return f"{self.options.kind}-{self.options.bits}"
+        """The kind and the size: `lakejoin index` rebuilds super keys of another kind or size."""
+        return f"{self.row_filter.kind}-{self.options.bits}"
 
     def build(self, source: ValueSource, out: ArrayFileWriter) -> None:
         """Write the super keys of all rows, and what is needed to hash other values alike."""
-        kind, bits = self.options.kind, self.options.bits
-        row_filter = FILTERS[kind].fit(kind, bits, source, self.features)
-        out.meta.update(kind=kind, bits=bits)
+        bits = self.options.bits
+        row_filter = self.row_filter.fit(bits, source)
+        out.meta.update(kind=row_filter.kind, bits=bits)
         for name, array in row_filter.arrays().items():
             out.add(name, array)
         out.add("row_start", row_starts(source))
@@ -101,27 +97,27 @@ def _keys_of_rows(source: ValueSource, row_filter: RowFilter) -> Iterator[Array]
     if total == 0:
         return
     cells = source.rows.cells()
-    marks = row_filter.marks(source)
+    value_bits = row_filter.value_bits(source)
     room = np.empty((min(total, _PART), row_filter.words), dtype=np.uint64)
     for begin in range(0, total, _PART):
         keys = room[: total - begin]
-        build_row_keys(cells, tables, marks, begin, keys)
+        build_row_keys(cells, tables, value_bits, begin, keys)
         yield keys
 
 
 class SuperKeys:
-    """The opened super keys of a segment, of this `kind` and with this many `bits`."""
+    """The opened super keys of a segment, with this many `bits`; `row_filter` made them."""
 
-    def __init__(self, file: ArrayFile) -> None:
+    def __init__(self, file: ArrayFile, row_filter: type[RowFilter] = BloomFilter) -> None:
         self.kind: str = file.meta["kind"]
         self.bits = int(file.meta["bits"])
         self.words = self.bits // 64
-        if self.kind not in FILTER_KINDS:
+        if self.kind != row_filter.kind:
             raise DamagedIndex(
-                f"{file.location} has super keys of an unknown kind ({self.kind}); upgrade lakejoin, "
-                "or rebuild them with: lakejoin index --super-keys 128"
+                f"{file.location} has super keys of another kind ({self.kind}); rebuild them with: "
+                "lakejoin index"
             )
-        self.filter = FILTERS[self.kind].open(self.bits, file)
+        self.filter = row_filter.open(self.bits, file)
         self.keys = file.array("keys")
         self.row_start = file.array("row_start").all()
         if len(self.keys) != int(self.row_start[-1]) * self.words:

@@ -100,7 +100,8 @@ def canonicalise(
 class FoldedColumn:
     """Texts folded and rewritten, before nulls are decided.
 
-    `kinds` are those of `kernels/canonical_numbers.py`, `marks` those of `kernels/canonical_texts.py`.
+    `kinds` are those of `kernels/canonical_numbers.py`, `marks` those of
+    `kernels/canonical_texts.py`.
     """
 
     text: pa.LargeStringArray

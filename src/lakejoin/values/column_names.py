@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from lakejoin.errors import InputError
 
@@ -51,6 +51,27 @@ def _clean(name: str) -> str:
     return plain.encode("utf-8", "replace").decode()  # JSON can contain lone surrogates
 
 
+def make_names_unique(
+    names: Iterable[str], taken: Iterable[str] = (), alike: Callable[[str], str] = str
+) -> list[str]:
+    """Make names unique by appending underscores to those that repeat or are taken.
+
+    >>> make_names_unique(["n", "n", "mine"], taken=["mine"])
+    ['n', 'n_', 'mine_']
+    >>> make_names_unique(["N", "n"], alike=str.lower)
+    ['N', 'n_']
+    """
+    used = set(map(alike, taken))
+    unique: list[str] = []
+    for original in names:
+        name = original
+        while alike(name) in used:
+            name += "_"
+        used.add(alike(name))
+        unique.append(name)
+    return unique
+
+
 def numbered_names(count: int) -> tuple[str, ...]:
     """Column names for a table without a header; unlike `column_2`, which replaces a name missing
     from a header.
@@ -83,8 +104,8 @@ def find_column(names: Sequence[str], column: str | int, table: str) -> int:
             return indices[0]
         if indices:
             raise InputError(
-                f"{table} has {len(indices)} columns called {column!r}; choose one by its zero-based "
-                f"index: {', '.join(map(str, indices))}"
+                f"{table} has {len(indices)} columns called {column!r}; choose one by its "
+                f"zero-based index: {', '.join(map(str, indices))}"
             )
     if column.strip().isdecimal():
         return _checked_index(names, int(column), table)

@@ -26,7 +26,7 @@ _IOTA_BELOW = "\u0345"
 
 @dataclass(frozen=True, slots=True)
 class FoldTables:
-    """Flat arrays for `kernels.fold`: replacement k starts at `piece_offsets[k]` of `pieces`."""
+    """Flat arrays for `kernels/canonical_texts.py`: replacement k starts at `text_offsets[k]`."""
 
     replacement: np.ndarray[Any, Any]
     care: np.ndarray[Any, Any]

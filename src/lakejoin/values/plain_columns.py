@@ -74,7 +74,7 @@ def _nested_texts(column: pa.Array, most: int, losses: Losses) -> list[str | Non
         try:
             texts[-1] = to_json_text(column[row].as_py())
         except (OverflowError, ValueError):
-            losses.add("nested value that cannot be written", 1)
+            losses.add("nested value that has no JSON form", 1)
     return texts
 
 
@@ -212,7 +212,7 @@ class Losses:
     """What was lost while reading: a count per reason, with the first occurrence.
 
     >>> seen = Losses(); seen.add("row too long", 2, "line 7"); seen.add("row too long", 1)
-    >>> seen.listed()
+    >>> seen.to_list()
     [Loss(reason='row too long', count=3, detail='line 7')]
     """
 

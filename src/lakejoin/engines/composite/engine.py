@@ -56,7 +56,7 @@ class Mate:
         best = BestTables(max(1, min(self.k, sum(segment.record.tables for segment in segments))))
         opened = {number: KeyCodes(segment, query) for number, segment in enumerate(segments)}
         live = [int(numbering.live.sum()) for numbering in opened.values()]
-        kept: dict[int, KeySegmentSearch] = {}
+        searches: dict[int, KeySegmentSearch] = {}
         # Start with the segment that can hold most: it sets a high k-th score.
         for number in np.argsort(np.negative(live), kind="stable").tolist():
             numbering = opened.pop(number)  # freed with its segment's search
@@ -64,12 +64,14 @@ class Mate:
                 hidden = excluded.columns[number] if excluded else None
                 search = KeySegmentSearch(key, index, number, segments[number], numbering, hidden)
                 search.run(best, key.counters)
-                kept = {
-                    n: run for n, run in (kept | {number: search}).items() if n in best.segments()
+                searches = {
+                    n: run
+                    for n, run in (searches | {number: search}).items()
+                    if n in best.segments()
                 }
         tables = best.ordered()
         settled = [
-            kept[s].best_mappings(t, score)
+            searches[s].best_mappings(t, score)
             for s, t, score in zip(*map(np.ndarray.tolist, tables), strict=True)
         ]
         mappings, runners_up = zip(*settled, strict=True) if settled else ((), ())

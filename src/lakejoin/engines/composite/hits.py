@@ -1,4 +1,4 @@
-"""The hits of a search for a composite key, counters of its work, and the heap of the best tables."""
+"""The hits of a search for a composite key, counters of its work, and a heap of the best tables."""
 
 from __future__ import annotations
 

@@ -173,8 +173,8 @@ def key_ids_of_columns(
         key_ids_of_rows(row, pending, tokens, known, part, columns[part], every, out[part])
 
 
-# The arrays in the order of the row of addresses. `FILE_OFFSETS` holds the offsets of the mapped arrays
-# in their files.
+# The arrays in the order of the row of addresses. `FILE_OFFSETS` holds the offsets of the mapped
+# arrays in their files.
 LOCAL, IDS, SPELLING, KEYS, WIDTH, IDS_START, LOCAL_START, ROWS, KEY_START, FILE_OFFSETS = range(10)
 CHECKED, KEYS_CHECKED = 10, 11
 
@@ -191,9 +191,9 @@ class MappedRows:
         self.tokens = rows.tokens
         mapped = [rows.local_cells, rows.ids, rows.spelling_code]
         key_start = none = np.zeros(0, dtype=np.int64)
-        if super_keys:
-            mapped.append(segment.superkeys.keys)
-            key_start = segment.superkeys.row_start
+        if super_keys and (stored := segment.superkeys) is not None:
+            mapped.append(stored.keys)
+            key_start = stored.row_start
         self._files = [rows.ids.file, *(array.file for array in mapped[3:])]
         self._arrays = [
             *[*(array.raw for array in mapped), none][:4],

@@ -85,13 +85,13 @@ ROW_FILTERS = ("superkeys", "none", "each")
 class MateOptions:
     """How to search; all options give the same answer.
 
-    `row_filter`: "superkeys" are those of the index; "none" fetches by the initial column and
-    verifies every row (SCR in the paper), "each" fetches the rows of every key column and
-    intersects them (MCR). Without `bounds`, tables are bounded by the initial column alone, and all
-    their columns are tried, as in algorithm 1. `initial` is "items" (where fetching rows is
-    cheapest; without `bounds`, the fewest entries in posting lists), "cardinality" (the fewest
-    distinct values), or the name or index of a key column. A row is tested against the super keys
-    of all combinations of its initial value if these are at most `pairs`, because testing more
+    `row_filter`: "superkeys" are those of the index, where a segment has any; "none" fetches by the
+    initial column and verifies every row (SCR in the paper), "each" fetches the rows of every key
+    column and intersects them (MCR). Without `bounds`, tables are bounded by the initial column
+    alone, and all their columns are tried, as in algorithm 1. `initial` is "items" (where fetching
+    rows is cheapest; without `bounds`, the fewest entries in posting lists), "cardinality" (the
+    fewest distinct values), or the name or index of a key column. A row is tested against the super
+    keys of all combinations of its initial value if these are at most `pairs`, because testing more
     takes as long as verifying the row; otherwise only their common bits are tested.
     """
 

@@ -65,29 +65,29 @@ def _seat(
     column: Array,
     value: Array,
     chosen: Array,
-    asked: Array,
+    visited: Array,
     seated: int,
 ) -> bool:
     """Find a column for a level that has its value in a row; other levels may have to move.
 
     `chosen[l]` is the column of each seated level, no two the same. Each column is tried once
-    (augmenting paths): `asked` holds their number, then the columns.
+    (augmenting paths): `visited` holds their number, then the columns.
     """
     for x in range(first[level], first[level + 1]):
         if numbers[x, r] != value[level]:
             continue
         again = False
-        for i in range(1, asked[0] + 1):
-            again |= asked[i] == column[x]
+        for i in range(1, visited[0] + 1):
+            again |= visited[i] == column[x]
         if again:
             continue
-        asked[0] += 1
-        asked[asked[0]] = column[x]
+        visited[0] += 1
+        visited[visited[0]] = column[x]
         holder = -1
         for other in range(seated):
             if other != level and column[chosen[other]] == column[x]:
                 holder = other
-        if holder < 0 or _seat(holder, numbers, r, first, column, value, chosen, asked, seated):
+        if holder < 0 or _seat(holder, numbers, r, first, column, value, chosen, visited, seated):
             chosen[level] = x
             return True
     return False
@@ -116,7 +116,7 @@ def mark_matching_rows(
     tried = np.empty(levels, dtype=np.int64)  # the column whose value is tried on each level
     chosen = np.empty(levels, dtype=np.int64)
     value = np.empty(levels, dtype=np.int64)
-    asked = np.zeros(column.shape[0] + 1, dtype=np.int64)
+    visited = np.zeros(column.shape[0] + 1, dtype=np.int64)
     node = np.zeros(levels + 1, dtype=np.int64)
     count = 0
     for r in range(numbers.shape[1]):
@@ -138,9 +138,9 @@ def mark_matching_rows(
                 below = np.int64(-1)
             if below >= 0:
                 chosen[level] = x
-                asked[0] = 0
+                visited[0] = 0
                 if _taken(column, chosen, level) and not _seat(
-                    level, numbers, r, first, column, value, chosen, asked, level
+                    level, numbers, r, first, column, value, chosen, visited, level
                 ):
                     below = np.int64(-1)
             if below < 0:
@@ -189,7 +189,7 @@ def _step(
     nodes still reach."""
     root, child, values = nodes.root, nodes.child, nodes.value
     leaf, leaf_end = nodes.leaf, nodes.leaf_end
-    kept, reach = np.int64(0), np.int64(0)
+    row_count, reach = np.int64(0), np.int64(0)
     for i in range(n):
         r = np.int64(rows[i])
         value = numbers[x, r]
@@ -197,12 +197,12 @@ def _step(
             continue
         below = _below(root, child, values, level, np.int64(at[i]), value)
         if below >= 0:
-            next_rows[kept], next_at[kept] = r, below
-            kept += 1
+            next_rows[row_count], next_at[row_count] = r, below
+            row_count += 1
             if seen[below] != mark:
                 seen[below] = mark
                 reach += leaf_end[below] - leaf[below]
-    return kept, reach
+    return row_count, reach
 
 
 @njit
@@ -267,7 +267,7 @@ def find_best_mapping(
             continue
         mark += 1
         steps += 1 + count[level]
-        kept, reach = _step(
+        row_count, reach = _step(
             numbers,
             chosen[level],
             level,
@@ -280,11 +280,11 @@ def find_best_mapping(
             seen,
             mark,
         )
-        if min(kept, reach) < max(goal.least, score + 1):
+        if min(row_count, reach) < max(goal.least, score + 1):
             chosen[level] += 1
         elif level < levels - 1:
             level += 1
-            count[level] = kept
+            count[level] = row_count
             chosen[level] = first[level]
         else:
             if not _is(goal.skip, column, chosen):

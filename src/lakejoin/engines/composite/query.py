@@ -55,18 +55,18 @@ def key_query(
     query_table: QueryTable, columns: Sequence[int], fixed: Sequence[str | None] = ()
 ) -> KeyQuery:
     """Make a query of some columns of a table."""
-    cells = [query_table.cells(place) for place in columns]
+    cells = [query_table.cells(column_index) for column_index in columns]
     combinations, counts = distinct_rows([numbers for _, numbers in cells])
     return KeyQuery(
         query_table.name,
-        tuple(query_table.column_names[place] for place in columns),
+        tuple(query_table.column_names[column_index] for column_index in columns),
         tuple(tokens for tokens, _ in cells),
-        tuple(query_table.query(place).spellings for place in columns),
+        tuple(query_table.query(column_index).spellings for column_index in columns),
         combinations,
         counts,
         query_table.rows(),
         tuple(fixed) or (None,) * len(columns),
-        tuple(query_table.profile(place).type for place in columns),
+        tuple(query_table.profile(column_index).type for column_index in columns),
     )
 
 
@@ -108,8 +108,8 @@ class KeyCodes:
         self._codes: list[Array] = []
         self._numbers: list[Array] = []
         for own in codes:
-            found = np.flatnonzero(own != NOT_FOUND)
-            order = found[np.argsort(own[found], kind="stable")]
+            present = np.flatnonzero(own != NOT_FOUND)
+            order = present[np.argsort(own[present], kind="stable")]
             self._codes.append(own[order])
             self._numbers.append(order.astype(np.int32))
         self._values = len(segment.dictionary)
@@ -120,8 +120,8 @@ class KeyCodes:
         values = len(self._query.tokens[key_column])
         weights = np.bincount(self._query.combinations[self.live, key_column], minlength=values)
         weights = weights.astype(np.int64)[self._numbers[key_column]]
-        kept = weights > 0
-        return self._codes[key_column][kept], weights[kept]
+        is_live = weights > 0
+        return self._codes[key_column][is_live], weights[is_live]
 
     @cached_property
     def lookup(self) -> KeyLookup:

@@ -19,7 +19,7 @@ class ColumnCoverage(NamedTuple):
     column it holds. touched[start[j]:start[j + 1]] are the columns that serve key column j."""
 
     serves: Array
-    held: Array
+    values: Array
     touched: Array
     start: Array
 
@@ -63,5 +63,5 @@ def fetching_costs(layout: TableLayout, served: ColumnCoverage, bound: Array, co
         for i in range(served.start[part], served.start[part + 1]):
             column = served.touched[i]
             if bound[layout.table_of[column]] > 0 and served.serves[part, column] > 0:
-                rows = served.held[part, column] * layout.repeats[column]
+                rows = served.values[part, column] * layout.repeats[column]
                 costs[part] += SCAN * layout.column_rows[column] + ROW * rows

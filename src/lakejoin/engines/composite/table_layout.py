@@ -26,13 +26,13 @@ class PerSegment(Generic[Made]):
     def __init__(self, make: Callable[[Segment], Made]) -> None:
         self._make = make
         self._lock = threading.Lock()
-        self._kept: WeakKeyDictionary[Segment, Made] = WeakKeyDictionary()
+        self._by_segment: WeakKeyDictionary[Segment, Made] = WeakKeyDictionary()
 
     def __call__(self, segment: Segment) -> Made:
         with self._lock:
-            if segment not in self._kept:
-                self._kept[segment] = self._make(segment)
-            return self._kept[segment]
+            if segment not in self._by_segment:
+                self._by_segment[segment] = self._make(segment)
+            return self._by_segment[segment]
 
 
 class TableLayout(NamedTuple):

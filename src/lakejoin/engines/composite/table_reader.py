@@ -38,15 +38,15 @@ from lakejoin.model import Array
 NONE, SUPER_KEYS, EACH = range(3)  # row filters
 CHUNK = 1 << 16  # rows filtered between two checks of what can still be reached
 # The state from which `read_tables` continues, and its counters.
-AT, FOUND, TABLES_READ, ROWS_SEEN, ROWS_PASSED, ROWS_TRUE, CUT_SHORT = range(7)
+AT, BEST_COUNT, TABLES_READ, ROWS_SEEN, ROWS_PASSED, ROWS_TRUE, CUT_SHORT = range(7)
 STATE = 7
 TURN = 50_000_000  # about a quarter of a second
 STEPS = 100_000_000  # steps in the search for the best mapping of a table: a second or two
 
 
 class RowSource(NamedTuple):
-    """The rows of a segment (see `MappedRows`), the key's values in it, and the key's trie, in which
-    level l is key column `part[l]`."""
+    """The rows of a segment (see `MappedRows`), the key's values in it, and the key's trie, in
+    which level l is key column `part[l]`."""
 
     row: Array
     rows_pending: Array
@@ -60,7 +60,7 @@ class RowSource(NamedTuple):
 class CandidateTables(NamedTuple):
     """The candidates in their order; by table its bound and its columns; by key column and column,
     how many combinations it can serve (`serves`), and whether it has the key column's name (2), no
-    key column's (1) or another's (0) (`alike`)."""
+    key column's (1) or another's (0) (`name_rank`)."""
 
     order: Array
     bound: Array
@@ -288,14 +288,14 @@ def _fetch(
     state[ROWS_TRUE] += true
     if true < least:
         return none
-    kept = np.empty((column.shape[0], true), dtype=np.int32)
+    true_numbers = np.empty((column.shape[0], true), dtype=np.int32)
     at = 0
     for i in range(n):
         if holds[i]:
             for x in range(column.shape[0]):
-                kept[x, at] = numbers[x, i]
+                true_numbers[x, at] = numbers[x, i]
             at += 1
-    return kept
+    return true_numbers
 
 
 @njit(inline="always")
@@ -305,12 +305,12 @@ def _unmade(row_filter: KeyRowFilter, table: int) -> bool:
 
 
 @njit
-def _least(rank: Array, place: Array, found: int, rows: int, own: np.uint64) -> int:
+def _least(rank: Array, table_ids: Array, count: int, rows: int, own: np.uint64) -> int:
     """The lowest score with which a table of `rows` rows would be among the k best."""
-    if found < rank.shape[0]:
+    if count < rank.shape[0]:
         return 1
     score = score_of(rank[0])
-    return score if would_enter(rank, place, found, rank_of(score, rows), own) else score + 1
+    return score if would_enter(rank, table_ids, count, rank_of(score, rows), own) else score + 1
 
 
 @kernel
@@ -320,7 +320,7 @@ def read_tables(
     tables: CandidateTables,
     row_filter: KeyRowFilter,
     rank: Array,
-    place: Array,
+    table_ids: Array,
     state: Array,
 ) -> bool:
     """Read the candidates from `state[AT]` on; True when done.
@@ -337,11 +337,13 @@ def read_tables(
         state[AT] = i
         table = tables.order[i]
         rows, own = tables.rows[table], column_key(segment, table)
-        if not would_enter(rank, place, state[FOUND], rank_of(tables.bound[table], rows), own):
+        if not would_enter(
+            rank, table_ids, state[BEST_COUNT], rank_of(tables.bound[table], rows), own
+        ):
             return True
         if work > TURN:
             return False
-        least = _least(rank, place, state[FOUND], rows, own)
+        least = _least(rank, table_ids, state[BEST_COUNT], rows, own)
         first, column = _choose(tables, source.part, table, least, False)
         if column.shape[0] == 0:
             continue
@@ -350,16 +352,18 @@ def read_tables(
             return False
         state[TABLES_READ] += 1
         used = row_filter if filtered else unfiltered
-        kept = _fetch(source, used, table, first, column, rows, least, state)
+        true_numbers = _fetch(source, used, table, first, column, rows, least, state)
         work += 1000 + rows * column.shape[0]
-        if kept.shape[1] == 0:
+        if true_numbers.shape[1] == 0:
             continue
         goal = MappingGoal(least, tables.bound[table], none, STEPS)
-        score, steps = find_best_mapping(kept, first, column, source.nodes, goal, best)
+        score, steps = find_best_mapping(true_numbers, first, column, source.nodes, goal, best)
         work += steps
         state[CUT_SHORT] += steps >= STEPS
         if score > 0:
-            state[FOUND] = push_column(rank, place, state[FOUND], rank_of(score, rows), own)
+            state[BEST_COUNT] = push_column(
+                rank, table_ids, state[BEST_COUNT], rank_of(score, rows), own
+            )
     return True
 
 
@@ -384,19 +388,21 @@ def settle_table(
     skip = np.zeros(0, dtype=np.int64)
     mapping = np.zeros(source.part.shape[0], dtype=np.int64)
     rows = tables.rows[table]
-    found = 0
+    mapping_count = 0
     for least in (score, close_score(score)):
         first, column = _choose(tables, source.part, table, least, canonical)
         if column.shape[0] == 0:
             break
-        kept = _fetch(source, row_filter, table, first, column, rows, least, state)
-        if kept.shape[1] == 0:
+        true_numbers = _fetch(source, row_filter, table, first, column, rows, least, state)
+        if true_numbers.shape[1] == 0:
             break
-        goal = MappingGoal(least, score, skip, STEPS if found == 0 else STEPS // 8)
-        best[found, 0], _ = find_best_mapping(kept, first, column, source.nodes, goal, mapping)
-        best[found, 1:] = mapping
+        goal = MappingGoal(least, score, skip, STEPS if mapping_count == 0 else STEPS // 8)
+        best[mapping_count, 0], _ = find_best_mapping(
+            true_numbers, first, column, source.nodes, goal, mapping
+        )
+        best[mapping_count, 1:] = mapping
         skip = mapping.copy()
-        if best[found, 0] == 0:
+        if best[mapping_count, 0] == 0:
             break
-        found += 1
-    return found
+        mapping_count += 1
+    return mapping_count

@@ -71,28 +71,30 @@ class KeySegmentSearch:
         """Read the candidate tables in compiled code, which returns for keys and now and then."""
         from lakejoin.engines.composite import table_reader
 
-        kind = self._key.options.row_filter
-        if kind == "superkeys" and np.count_nonzero(self._numbering.live) > MOST_FILTERED:
-            kind = "none"
-        source, check = self._source(trie, kind == "superkeys")
-        row_filter = _unfiltered(table_reader.EACH if kind == "each" else table_reader.NONE)
-        if kind == "superkeys":
-            live, kept = self._numbering.live, self._segment.superkeys
-            keys = SuperKeyFilter(self._key.query, trie, live, kept, self._key.options)
+        options, live = self._key.options, self._numbering.live
+        stored = None
+        if options.row_filter == "superkeys" and np.count_nonzero(live) <= MOST_FILTERED:
+            stored = self._segment.superkeys
+        source, check = self._source(trie, stored is not None)
+        each = options.row_filter == "each"
+        row_filter = _unfiltered(table_reader.EACH if each else table_reader.NONE)
+        keys = None
+        if stored is not None:
+            keys = SuperKeyFilter(self._key.query, trie, live, stored, options)
             row_filter = keys.compiled()
         state = np.zeros(table_reader.STATE, dtype=np.int64)
-        state[table_reader.FOUND] = best.count
+        state[table_reader.BEST_COUNT] = best.count
         over = False
         while not over:
             over = table_reader.read_tables(
                 self._number, source, self._tables, row_filter, best.ranks, best.table_ids, state
             )
             check()
-            if not over and kind == "superkeys":
+            if not over and keys is not None:
                 table = int(self._tables.order[state[table_reader.AT]])
                 if row_filter.keys[row_filter.group[table]] == 0:
                     keys.make(row_filter, table)
-        best.count = int(state[table_reader.FOUND])
+        best.count = int(state[table_reader.BEST_COUNT])
         counters.tables_read += int(state[table_reader.TABLES_READ])
         counters.rows_seen += int(state[table_reader.ROWS_SEEN])
         counters.rows_passed += int(state[table_reader.ROWS_PASSED])
@@ -126,13 +128,13 @@ class KeySegmentSearch:
         from lakejoin.engines.composite.key_cells import open_mapped_rows
         from lakejoin.engines.composite.table_reader import RowSource
 
-        held = open_mapped_rows(self._segment, super_keys)
-        pending = held.pending()
+        mapped = open_mapped_rows(self._segment, super_keys)
+        pending = mapped.pending()
         parts = np.array(trie.order, dtype=np.int64)
         known = self._numbering.lookup
         notes = pending[0], pending[1]
-        source = RowSource(held.row, *notes, held.tokens, known, trie.nodes, parts)
-        return source, lambda: held.verify(pending)
+        source = RowSource(mapped.row, *notes, mapped.tokens, known, trie.nodes, parts)
+        return source, lambda: mapped.verify(pending)
 
     def _weigh(self) -> tuple[ColumnCoverage, int]:
         """What each column can serve, and how many posting list entries were read."""
@@ -174,16 +176,16 @@ class KeySegmentSearch:
 
     def _chosen(self) -> int:
         """The key column that algorithm 1 starts with, chosen before the others are read."""
-        wanted, query = self._key.options.initial, self._key.query
+        initial, query = self._key.options.initial, self._key.query
         parts = range(len(query.columns))
-        if isinstance(wanted, int):
-            return wanted
-        if wanted == "items":
+        if isinstance(initial, int):
+            return initial
+        if initial == "items":
             used = [self._numbering.live_codes(j)[0] for j in parts]
             return min(parts, key=lambda j: self._index.entries(used[j], self._number))
-        if wanted == "cardinality":
+        if initial == "cardinality":
             return min(parts, key=lambda j: len(query.tokens[j]))
-        return query.columns.index(wanted)
+        return query.columns.index(initial)
 
     def _named(self, name: str, columns: Array) -> Array:
         """Which columns have a name; in tables without one, those that differ only in case."""
@@ -210,11 +212,11 @@ class KeySegmentSearch:
         (0), or to none (1)."""
         import pyarrow.compute as pc
 
-        mine = self._key.query.columns
-        alike = np.ones((len(mine), self._segment.column_count), dtype=np.uint8)
+        key_columns = self._key.query.columns
+        alike = np.ones((len(key_columns), self._segment.column_count), dtype=np.uint8)
         columns = self._layout.columns_of(tables)
         names = pc.utf8_lower(self._names(columns))
-        same = [columns[np.asarray(pc.equal(names, own.lower()))] for own in mine]
+        same = [columns[np.asarray(pc.equal(names, own.lower()))] for own in key_columns]
         for named in same:
             alike[:, named] = 0
         for part, named in enumerate(same):
@@ -243,11 +245,11 @@ class SuperKeyFilter:
     """
 
     def __init__(
-        self, query: KeyQuery, trie: Trie, live: Array, kept: SuperKeys, options: MateOptions
+        self, query: KeyQuery, trie: Trie, live: Array, stored: SuperKeys, options: MateOptions
     ) -> None:
         self._query = query
         self._options = options
-        self._kept = kept
+        self._stored = stored
         self._combinations = query.combinations[trie.sorted[live[trie.sorted]]]
         initial = self._combinations[:, trie.order[0]]
         values = len(query.tokens[trie.order[0]])
@@ -258,21 +260,21 @@ class SuperKeyFilter:
         """For compiled code; without keys yet."""
         from lakejoin.engines.composite.table_reader import SUPER_KEYS, KeyRowFilter
 
-        group = self._kept.groups()
+        group = self._stored.groups()
         keys, common = np.zeros((2, int(group.max(initial=0)) + 1), dtype=np.int64)
         wide = WIDE if self._options.bounds else 0  # algorithm 1 always filters
         pairs = self._options.pairs
         return KeyRowFilter(
-            SUPER_KEYS, self._kept.words, pairs, wide, group, self._start, keys, common
+            SUPER_KEYS, self._stored.words, pairs, wide, group, self._start, keys, common
         )
 
     def make(self, row_filter: KeyRowFilter, table: int) -> None:
         """Compute the keys for tables that hash like this one: of all combinations, and the common
         bits of those of each initial value."""
-        keys = np.zeros((len(self._combinations), self._kept.words), dtype=np.uint64)
+        keys = np.zeros((len(self._combinations), self._stored.words), dtype=np.uint64)
         for j, tokens in enumerate(self._query.tokens):
-            keys |= self._kept.of_texts(tokens, table)[self._combinations[:, j]]
-        common = np.zeros((len(self._start) - 1, self._kept.words), dtype=np.uint64)
+            keys |= self._stored.of_texts(tokens, table)[self._combinations[:, j]]
+        common = np.zeros((len(self._start) - 1, self._stored.words), dtype=np.uint64)
         some = np.flatnonzero(np.diff(self._start))
         if len(some):
             common[some] = np.bitwise_and.reduceat(keys, self._start[some], axis=0)

@@ -87,7 +87,7 @@ class ContainmentEngine:
         self, parts: Sequence[ContainmentParts], segment_indexes: Sequence[Array]
     ) -> RankedHits:
         """Merge what all parts found, using counts where one search over all segments would count;
-        `numbers` are the indexes of each part's segments in the whole index."""
+        `segment_indexes` are the indexes of each part's segments in the whole index."""
         from lakejoin.engines.containment.lsh_ensemble import count_reaching, falling_thresholds
 
         entries = [part.entries for part in parts]
@@ -98,17 +98,19 @@ class ContainmentEngine:
         if k is not None:
             falling = list(falling_thresholds(self.min))
             while step + 1 < len(falling):
-                found = sum(count_reaching(part.steps[step].hits, falling[step]) for part in parts)
-                if found >= k:
+                reached = sum(
+                    count_reaching(part.steps[step].hits, falling[step]) for part in parts
+                )
+                if reached >= k:
                     break
                 step += 1
         return merge_ranked_hits([part.steps[step] for part in parts], segment_indexes, k)
 
-    def complete(self, found: Hits, query: Query, segments: Sequence[Segment]) -> Hits:
+    def complete(self, unverified: Hits, query: Query, segments: Sequence[Segment]) -> Hits:
         """Verify what sketches found and keep what contains enough."""
         if not self.verified:
-            return found
-        hits = found if found.estimate is None else _verify(query, segments, found)
+            return unverified
+        hits = unverified if unverified.estimate is None else _verify(query, segments, unverified)
         hits = filter_by_share(hits, query, self.min)
         return hits if self.k is None else hits.take(np.arange(min(self.k, len(hits))))
 

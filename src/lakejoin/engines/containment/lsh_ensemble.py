@@ -65,8 +65,8 @@ class LshEnsemble:
     a Jaccard threshold, and bands are chosen for it. `recall` is the probability of finding a
     column exactly at the threshold, as far as the signatures allow; None uses the thesis's choice
     of bands instead. `doubt` drops a column whose signature is more than that many standard
-    deviations worse than that of a column at the threshold; None drops none. `plain` treats all
-    columns as one partition (plain MinHash LSH). All scores are estimates with errors.
+    deviations worse than that of a column at the threshold; None drops none. `single_partition`
+    treats all columns as one partition (plain MinHash LSH). All scores are estimates with errors.
 
     >>> LshEnsemble(min=1.5)
     Traceback (most recent call last):
@@ -128,11 +128,11 @@ class LshEnsemble:
         if query.size == 0 or not segments:
             return _hits([NO_HITS], 1)
         threshold = max(threshold, 1.0 / query.size)
-        found_by_segment: list[SketchHits] = []
+        hits_by_segment: list[SketchHits] = []
         for segment_index, segment in enumerate(segments):
             sketches = segment.sketches
             if sketches.classes == 0:
-                found_by_segment.append(NO_HITS)
+                hits_by_segment.append(NO_HITS)
                 continue
             bands = _bands(
                 sketches.uppers,
@@ -142,7 +142,7 @@ class LshEnsemble:
                 self.recall,
                 self.single_partition,
             )
-            found = sketches.find(
+            hits = sketches.find(
                 segment_index,
                 query.signature(sketches.scheme, sketches.permutations),
                 bands,
@@ -151,8 +151,8 @@ class LshEnsemble:
                 math.inf if self.doubt is None else float(self.doubt),
             )
             left_out = excluded.columns[segment_index]
-            found_by_segment.append(found.without(left_out) if len(left_out) else found)
-        return _hits(found_by_segment, query.size)
+            hits_by_segment.append(hits.without(left_out) if len(left_out) else hits)
+        return _hits(hits_by_segment, query.size)
 
 
 def falling_thresholds(least: float) -> Iterator[float]:
@@ -209,7 +209,7 @@ def _hits(parts: Sequence[SketchHits], query_size: int) -> Hits:
     counters = Counters(
         segments=len(parts),
         candidates=sum([part.classes for part in parts]),
-        pruned=sum([part.classes - part.kept for part in parts]),
+        pruned=sum([part.classes - part.remaining for part in parts]),
         bytes=sum([part.bytes for part in parts]),
         algorithms={_NAME: len(parts)},
     )

@@ -42,7 +42,7 @@ class VectorDistance:
         self._dimension = points.shape[1]
         self._limit = vector_limit(within)
         self._chord = 2 * np.sin(min(self._limit, np.pi) / 2) if metric == "angular" else 0.0
-        self._which, self._mine = self._prepared(points)
+        self._which, self._query_vectors = self._prepared(points)
 
     def _prepared(self, points: Array) -> tuple[Array, Array]:
         """Return (indices of the vectors that can match anything, those vectors)."""
@@ -69,19 +69,19 @@ class VectorDistance:
             _, vectors = self._prepared(sets.points(s))
             required = required_score(request.best, request.least)
             step = max(1, _BLOCK // max(len(vectors), 1))
-            for begin in range(0, len(self._mine), step):
-                left = len(self._mine) - begin
+            for begin in range(0, len(self._query_vectors), step):
+                left = len(self._query_vectors) - begin
                 if (
                     pairs[i] + left * len(vectors) if request.count_pairs else hits[i] + left
                 ) < required:
                     break
-                near = self._near(self._mine[begin : begin + step], vectors)
+                near = self._near(self._query_vectors[begin : begin + step], vectors)
                 hits[i] += near.any(axis=1).sum()
                 pairs[i] += near.sum()
             score = int(pairs[i] if request.count_pairs else hits[i])
             if score >= required:
                 push_score(request.best, score)
-            self.counters.verified += len(self._mine) * len(vectors)
+            self.counters.verified += len(self._query_vectors) * len(vectors)
         self.counters.methods["flat"] = self.counters.methods.get("flat", 0) + len(request.sets)
         self.counters.near += int(pairs.sum())
         return MatchCounts(request.sets, hits, pairs)
@@ -126,12 +126,12 @@ class VectorDistance:
         which, vectors = self._prepared(sets.points(s))
         blocks = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         step = max(1, _BLOCK // max(len(vectors), 1))
-        for begin in range(0, len(self._mine), step):
+        for begin in range(0, len(self._query_vectors), step):
             query_index, set_index = np.nonzero(
-                self._near(self._mine[begin : begin + step], vectors)
+                self._near(self._query_vectors[begin : begin + step], vectors)
             )
             query_index += begin
-            distance = self._distances(self._mine[query_index], vectors[set_index])
+            distance = self._distances(self._query_vectors[query_index], vectors[set_index])
             blocks.append((query_index, set_index, distance))
         query_index, set_index, distance = (
             np.concatenate(arrays) for arrays in zip(*blocks, strict=True)
@@ -161,7 +161,7 @@ class PointDistance:
         self._limit = haversine_limit(within)
         real = np.isfinite(points).all(axis=1) & (np.abs(points[:, 0]) <= 90)
         self._which = np.flatnonzero(real)
-        self._places = points[self._which]
+        self._query_points = points[self._which]
 
     def accepts(self, sets: PointSets) -> Array:
         """The sets of points; with `vectors`, also those of two numbers that can be coordinates."""
@@ -173,11 +173,11 @@ class PointDistance:
 
     @cached_property
     def _with_bits(self) -> QueryGrids:
-        return build_query_grids(self._places, self._limit, _BITS)
+        return build_query_grids(self._query_points, self._limit, _BITS)
 
     @cached_property
     def _with_counts(self) -> QueryGrids:
-        return build_query_grids(self._places, self._limit, _COUNTS)
+        return build_query_grids(self._query_points, self._limit, _COUNTS)
 
     def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
         """Count hits with bitmaps of 64 sets at a time, or pairs with counts by cell."""
@@ -185,7 +185,7 @@ class PointDistance:
         from lakejoin.engines.distance.near_pairs import count_near_pairs
         from lakejoin.engines.distance.point_pool import open_point_pool
 
-        query_size = len(self._places)
+        query_size = len(self._query_points)
         most = query_size * (sets.sizes[request.sets] if request.count_pairs else np.int64(1))
         which = request.sets[np.broadcast_to(most >= request.least, len(request.sets))]
         hits, pairs = np.zeros((2, len(which)), dtype=np.int64)
@@ -220,15 +220,17 @@ class PointDistance:
         ordered = points[order]
         # A little more than the limit: the exact distance decides.
         angle = np.degrees(2 * np.arcsin(np.sqrt(min(self._limit, 1.0)))) * (1 + 1e-9) + 1e-9
-        first = np.searchsorted(ordered[:, 0], self._places[:, 0] - angle, side="left")
-        last = np.searchsorted(ordered[:, 0], self._places[:, 0] + angle, side="right")
+        first = np.searchsorted(ordered[:, 0], self._query_points[:, 0] - angle, side="left")
+        last = np.searchsorted(ordered[:, 0], self._query_points[:, 0] + angle, side="right")
         batches = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for begin, end in _batches(last - first):
             query_index, set_index = expand_intervals(first[begin:end], last[begin:end])
             query_index += begin
-            distances = compute_haversines(self._places[query_index], ordered[set_index])
-            kept = distances <= self._limit
-            batches.append((query_index[kept], set_index[kept], metres_of(distances[kept])))
+            distances = compute_haversines(self._query_points[query_index], ordered[set_index])
+            is_near = distances <= self._limit
+            batches.append(
+                (query_index[is_near], set_index[is_near], metres_of(distances[is_near]))
+            )
         query_index, set_index, distance = (
             np.concatenate(arrays) for arrays in zip(*batches, strict=True)
         )
@@ -292,7 +294,8 @@ class NumberDistance:
         if len(which):
             count_near_numbers(
                 open_point_pool(sets, which), which, begin[promising], end[promising], self._low,
-                self._high, self._rising, request.count_pairs, request.least, request.best, hits, pairs,
+                self._high, self._rising, request.count_pairs, request.least, request.best, hits,
+                pairs,
             )  # fmt: skip
         self.counters.methods["merge"] = self.counters.methods.get("merge", 0) + len(which)
         self.counters.verified += int(sets.sizes[which].sum())
@@ -321,7 +324,8 @@ def expand_intervals(begin: Array, end: Array) -> tuple[Array, Array]:
 class CountRequest:
     """The sets of a segment to count, the score they must reach, and how they are scored.
 
-    With `all_` the score is the number of pairs, else the number of query points with a partner.
+    With `count_pairs` the score is the number of pairs, else the number of query points with a
+    partner.
     """
 
     sets: Array

@@ -1,4 +1,4 @@
-"""Metrics by kind of points, and which limits go with them (`store/distance_limits.py` parses limits)."""
+"""Metrics by kind of points, and the limits that go with them (see `store/distance_limits.py`)."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ _TINY = 1e-12  # so that rounding excludes no vector at exactly the limit
 def resolve_metric(kind: str, within: DistanceLimit, metric: str | None) -> str:
     """Return the metric for a kind of points; raise if metric, kind and limit do not match."""
     if kind not in METRICS:
-        raise InputError(
-            f"there are no points of kind {kind!r}; choose one of {', '.join(METRICS)}"
-        )
+        raise InputError(f"{kind!r} is not a kind of points: choose one of {', '.join(METRICS)}")
     metric = metric or METRICS[kind][0]
     if metric not in METRICS[kind]:
         raise InputError(

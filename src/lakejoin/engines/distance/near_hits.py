@@ -134,8 +134,8 @@ def _hit_plainly(
 
 @kernel
 def count_near_points(
-    pool: PointPool, blocks: Array, block_start: Array, which: Array, query: QueryGrids, limit: float,
-    least: int, best: Array, hits: Array, work: Array,
+    pool: PointPool, blocks: Array, block_start: Array, which: Array, query: QueryGrids,
+    limit: float, least: int, best: Array, hits: Array, work: Array,
 ) -> None:  # fmt: skip
     """Count, for the sets `which`, the query points that have a partner.
 
@@ -149,12 +149,12 @@ def count_near_points(
         query.sure,
         query.maybe,
     )
-    largest, cells_most, mine_most, plain = 1, 1, 1, 0
+    largest, cells_most, queries_most, plain = 1, 1, 1, 0
     for s in which:
         largest = max(largest, pool.size[s])
     for p in range(shapes.shape[0]):
         cells_most = max(cells_most, (shapes[p, 4] + 2) * (shapes[p, 5] + 2))
-        mine_most = max(mine_most, shapes[p, 3] - shapes[p, 2])
+        queries_most = max(queries_most, shapes[p, 3] - shapes[p, 2])
         plain += shapes[p, 1] - shapes[p, 0] if shapes[p, 4] == 0 else 0
     points = np.empty((3, largest), dtype=np.float64)
     spread, balls = np.empty((5, largest)), np.empty((largest // BLOCK + 1, 5))
@@ -165,7 +165,7 @@ def count_near_points(
     words = np.zeros(cells_most, dtype=np.uint64)
     start = np.empty(cells_most + 1, dtype=np.int32)
     needed = np.empty(cells_most, dtype=np.uint8)
-    open_ = np.empty(mine_most, dtype=np.uint64)
+    open_ = np.empty(queries_most, dtype=np.uint64)
     got, unsettled = np.empty(_SETS, dtype=np.int64), np.empty(_SETS, dtype=np.int64)
 
     for first in range(0, which.shape[0], _SETS):
@@ -301,9 +301,9 @@ def _mark_needed(
 
 @njit
 def measure_many(
-    pool: PointPool, s: int, query: QueryGrids, shape: Array, frame: Array, open_: Array, bit: np.uint64,
-    limit: float, needed: Array, cell_of: Array, start: Array, order: Array, points: Array,
-    progress: tuple[int, int, int, int],
+    pool: PointPool, s: int, query: QueryGrids, shape: Array, frame: Array, open_: Array,
+    bit: np.uint64, limit: float, needed: Array, cell_of: Array, start: Array, order: Array,
+    points: Array, progress: tuple[int, int, int, int],
 ) -> tuple[int, int]:  # fmt: skip
     """Measure the open cells of one set; return (query points with a partner so far, cells
     measured).
@@ -352,8 +352,8 @@ def measure_many(
 
 @njit
 def measure_few(
-    pool: PointPool, s: int, blocks: Array, first_block: int, query: QueryGrids, shape: Array, frame: Array,
-    open_: Array, bit: np.uint64, limit: float, ranges: Array, points: Array,
+    pool: PointPool, s: int, blocks: Array, first_block: int, query: QueryGrids, shape: Array,
+    frame: Array, open_: Array, bit: np.uint64, limit: float, ranges: Array, points: Array,
     progress: tuple[int, int, int, int],
 ) -> tuple[int, int]:  # fmt: skip
     """As `measure_many`, block by block of the set; each is decoded when it is first needed."""

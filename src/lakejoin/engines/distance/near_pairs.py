@@ -231,8 +231,8 @@ def measure_without_grid(
 
 @kernel
 def count_near_pairs(
-    pool: PointPool, blocks: Array, block_start: Array, which: Array, query: QueryGrids, limit: float,
-    least: int, best: Array, hits: Array, pairs: Array, work: Array,
+    pool: PointPool, blocks: Array, block_start: Array, which: Array, query: QueryGrids,
+    limit: float, least: int, best: Array, hits: Array, pairs: Array, work: Array,
 ) -> None:  # fmt: skip
     """Count, for the sets `which`, the query points that have a partner, and the pairs.
 

@@ -1,7 +1,7 @@
 """Compiled: count, by column, the matches and pairs of a query.
 
-A lake has many more columns than a query matches, so counts are kept by stand (the position of a
-column in the posting lists) on a board as wide as the lake, and only touched entries are read and
+A lake has many more columns than a query matches, so counts are kept by size rank (the position of
+a column in the posting lists) on a board as wide as the lake, and only touched entries are read and
 cleared.
 """
 
@@ -17,7 +17,7 @@ from lakejoin.model import Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountBoard:
-    """Counts by stand: all zero while unused.
+    """Counts by size rank: all zero while unused.
 
     `seen` is the last query counted for a column, plus one; `slot` the position of a wanted column
     among the wanted ones, plus one. `touched` lists the columns with counts.
@@ -52,7 +52,7 @@ def count_columns(
     pairs: Array,
     touched: Array,
 ) -> int:
-    """Add to `hits`, by stand, the queries with a pair in the column, and to `pairs` all pairs.
+    """Add to `hits`, by size rank, the queries with a pair in the column, and to `pairs` all pairs.
 
     The pairs come by ascending query, each with the list of columns that hold its vector. Returns
     how many columns were `touched`.
@@ -62,15 +62,15 @@ def count_columns(
     for i in range(query.shape[0]):
         mark = query[i] + 1
         for position in range(begin[i], begin[i] + length[i]):
-            stand = np.int64(entries[position])
-            if stand < columns and allowed[stand]:
-                if pairs[stand] == 0:
-                    touched[number] = stand
+            size_rank = np.int64(entries[position])
+            if size_rank < columns and allowed[size_rank]:
+                if pairs[size_rank] == 0:
+                    touched[number] = size_rank
                     number += 1
-                pairs[stand] += 1
-                if seen[stand] != mark:
-                    seen[stand] = mark
-                    hits[stand] += 1
+                pairs[size_rank] += 1
+                if seen[size_rank] != mark:
+                    seen[size_rank] = mark
+                    hits[size_rank] += 1
     return number
 
 
@@ -85,28 +85,28 @@ def mark_nearest(
     nearest: Array,
     pairs: Array,
 ) -> None:
-    """Keep in `nearest[stand, query]` the smallest step of any pair, plus one; 0 if there is none.
+    """Keep in `nearest[size_rank, query]` the smallest step of any pair, plus one; 0 if none.
 
-    The pairs may come in any order; all are added to `pairs`, by stand.
+    The pairs may come in any order; all are added to `pairs`, by size rank.
     """
     columns = allowed.shape[0]
     for i in range(query.shape[0]):
         for position in range(begin[i], begin[i] + length[i]):
-            stand = np.int64(entries[position])
-            if stand < columns and allowed[stand]:
-                pairs[stand] += 1
-                before = nearest[stand, query[i]]
+            size_rank = np.int64(entries[position])
+            if size_rank < columns and allowed[size_rank]:
+                pairs[size_rank] += 1
+                before = nearest[size_rank, query[i]]
                 if before == 0 or step[i] + 1 < before:
-                    nearest[stand, query[i]] = step[i] + 1
+                    nearest[size_rank, query[i]] = step[i] + 1
 
 
 @kernel
 def count_nearest(nearest: Array, out: Array) -> None:
-    """Add to `out[stand, step]` the queries whose nearest pair has that step."""
-    for stand in range(nearest.shape[0]):
+    """Add to `out[size_rank, step]` the queries whose nearest pair has that step."""
+    for size_rank in range(nearest.shape[0]):
         for query in range(nearest.shape[1]):
-            if nearest[stand, query] != 0:
-                out[stand, nearest[stand, query] - 1] += 1
+            if nearest[size_rank, query] != 0:
+                out[size_rank, nearest[size_rank, query] - 1] += 1
 
 
 @kernel
@@ -151,8 +151,8 @@ def in_columns(begin: Array, length: Array, entries: Array, slot: Array, out: Ar
     for i in range(begin.shape[0]):
         out[i] = False
         for position in range(begin[i], begin[i] + length[i]):
-            stand = np.int64(entries[position])
-            if stand < columns and slot[stand] != 0:
+            size_rank = np.int64(entries[position])
+            if size_rank < columns and slot[size_rank] != 0:
                 out[i] = True
                 break
 
@@ -177,9 +177,9 @@ def count_by_step(
     for i in range(query.shape[0]):
         mark = query[i] + 1
         for position in range(begin[i], begin[i] + length[i]):
-            stand = np.int64(entries[position])
-            if stand < columns and slot[stand] != 0:
-                wanted = slot[stand] - 1
-                if last[wanted] != mark:
-                    last[wanted] = mark
-                    out[wanted, step[i]] += 1
+            size_rank = np.int64(entries[position])
+            if size_rank < columns and slot[size_rank] != 0:
+                column_slot = slot[size_rank] - 1
+                if last[column_slot] != mark:
+                    last[column_slot] = mark
+                    out[column_slot, step[i]] += 1

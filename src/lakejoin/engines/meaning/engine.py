@@ -54,8 +54,8 @@ class VectorSearch:
         for number in range(len(self.spaces)):
             search = self._search_of(number, queries, nearness, excluded)
             scores = search.scores(least, rows[_SCORE])
-            found = _rows(number, search.space.lists, scores, nearness.measure)
-            rows = np.concatenate([rows, found], axis=1)
+            segment_rows = _rows(number, search.space.lists, scores, nearness.measure)
+            rows = np.concatenate([rows, segment_rows], axis=1)
             room -= 0 if search.near is None else search.near.shape[1]
             near.append(search.near if room >= 0 else None)
             counters.add(search.counters)
@@ -116,11 +116,11 @@ def _rows(number: int, lists: ColumnLists, scores: ColumnScores, measure: str) -
     """The results of a segment as a matrix with one column per lake column."""
     return np.stack(
         [
-            np.full(len(scores.stands), number, dtype=np.int64),
-            lists.numbers(scores.stands).astype(np.int64),
+            np.full(len(scores.size_ranks), number, dtype=np.int64),
+            lists.numbers(scores.size_ranks).astype(np.int64),
             scores.hits,
             scores.pairs,
             scores.by(measure),
-            lists.sizes(scores.stands).astype(np.int64),
+            lists.sizes(scores.size_ranks).astype(np.int64),
         ]
     )

@@ -35,8 +35,8 @@ class VectorCounters(AddableCounters):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearPairs:
-    """Pairs of a query value, by its position `place` in the query, and a lake value, by its `id`;
-    sorted by (place, distance, id)."""
+    """Pairs of a query value, by its position `position` in the query, and a lake value, by its
+    `id`; sorted by (position, distance, id)."""
 
     position: Array
     id: Array
@@ -50,7 +50,7 @@ class NearPairs:
 class VectorHits:
     """Columns, best first: `matched` query values have a match there, in `pairs` pairs.
 
-    `near` has, by segment, the pairs (place, id) that include those of these columns, for the
+    `near` has, by segment, the pairs (position, id) that include those of these columns, for the
     evidence; None if there were too many to keep.
     """
 

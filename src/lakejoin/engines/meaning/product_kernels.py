@@ -48,9 +48,11 @@ class WholeVectors:
             some = self.vectors[first : first + _VECTORS]
             products = np.matmul(some, queries.T, out=room[: len(some)])
             squares = self.squares[first : first + _VECTORS]
-            found = _pick(products, squares, own, low.astype(np.float32), reach, off, first, out)
-            if found:
-                yield out[:found]
+            pair_count = _pick(
+                products, squares, own, low.astype(np.float32), reach, off, first, out
+            )
+            if pair_count:
+                yield out[:pair_count]
 
 
 @njit(fastmath={"reassoc", "contract"})
@@ -79,7 +81,7 @@ def _pick(
 
     These have a product of at least `low` of the query plus half the square of the vector.
     """
-    found = 0
+    pair_count = 0
     half = np.float32((1.0 - off) / 2)
     for i in range(products.shape[0]):
         row = products[i]
@@ -94,11 +96,11 @@ def _pick(
                 both = np.float64(own[q]) + np.float64(squares[i])
                 far = both - 2.0 * np.float64(row[q])
                 sure = reach > SMALL and far < reach - off * (both + reach) - 2 * _LOST
-                out[found, 0] = q
-                out[found, 1] = first + i
-                out[found, 2] = np.int32(sure)
-                found += 1
-    return found
+                out[pair_count, 0] = q
+                out[pair_count, 1] = first + i
+                out[pair_count, 2] = np.int32(sure)
+                pair_count += 1
+    return pair_count
 
 
 BLOCK_QUERIES = 256  # queries per block
@@ -124,14 +126,14 @@ def decode_leaves(
     blocks: Array, rest: Array, scale: Array, first: int, last: int, columns: Array
 ) -> float:
     """Decode the columns of the points of some leaves; returns the largest |b|^2 + s^2."""
-    kept = blocks.shape[1]
+    axis_count = blocks.shape[1]
     most = np.float32(0)
     total = np.empty(LEAF_SIZE, dtype=np.float32)
     for leaf in range(first, last):
         at = (leaf - first) * LEAF_SIZE
         block = blocks[leaf]
         total[:] = 0
-        for j in range(kept):
+        for j in range(axis_count):
             step, rounded, column = scale[j], block[j], columns[j, at : at + LEAF_SIZE]
             for slot in range(LEAF_SIZE):  # from 0 on, so that it is vectorized
                 x = np.float32(rounded[slot]) * step
@@ -140,12 +142,12 @@ def decode_leaves(
         for slot in range(LEAF_SIZE):
             beside = rest[leaf * LEAF_SIZE + slot]
             if beside < np.inf:
-                columns[kept, at + slot] = beside
-                columns[kept + 1, at + slot] = total[slot] + beside * beside
-                most = max(most, columns[kept + 1, at + slot])
+                columns[axis_count, at + slot] = beside
+                columns[axis_count + 1, at + slot] = total[slot] + beside * beside
+                most = max(most, columns[axis_count + 1, at + slot])
             else:
-                columns[kept, at + slot] = 0
-                columns[kept + 1, at + slot] = _NEVER
+                columns[axis_count, at + slot] = 0
+                columns[axis_count + 1, at + slot] = _NEVER
     return most
 
 
@@ -157,7 +159,7 @@ def pick_pairs(
 
     `own` is |a|^2 + r^2 by query; `out` has room for all pairs.
     """
-    found = 0
+    pair_count = 0
     for i in range(products.shape[0]):
         row = products[i]
         for leaf in range(limits.shape[0]):
@@ -169,8 +171,8 @@ def pick_pairs(
             if some != 0:
                 for slot in range(LEAF_SIZE):
                     if part[slot] <= most:
-                        out[found, 0] = first_query + i
-                        out[found, 1] = (first_leaf + leaf) * LEAF_SIZE + slot
-                        out[found, 2] = 0
-                        found += 1
-    return found
+                        out[pair_count, 0] = first_query + i
+                        out[pair_count, 1] = (first_leaf + leaf) * LEAF_SIZE + slot
+                        out[pair_count, 2] = 0
+                        pair_count += 1
+    return pair_count

@@ -28,7 +28,7 @@ from lakejoin.engines.meaning.vector_pairs import distances_of_pairs, pairs_with
 from lakejoin.engines.meaning.vector_space import Nearness, VectorSpace
 from lakejoin.model import Array
 
-_KEPT = 1 << 22  # candidates of a segment kept in memory, some 110 bytes each
+_MOST_CANDIDATES = 1 << 22  # candidates of a segment kept in memory, some 110 bytes each
 _TURN = 4096  # queries per block if candidates are not kept
 _DEAR = 1 << 12  # candidates up to which all are measured at once, if texts must be encoded
 _TURN_SHARE = 0.15  # share of the candidates that is measured first
@@ -37,12 +37,12 @@ _NOTED = 1 << 27  # (column, query) pairs whose nearest match is kept at once, a
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnScores:
-    """Columns by stand: how many query vectors have a match there, and in how many pairs.
+    """Columns by size rank: how many query vectors have a match there, and in how many pairs.
 
     Only columns with a pair.
     """
 
-    stands: Array
+    size_ranks: Array
     hits: Array
     pairs: Array
 
@@ -52,21 +52,21 @@ class ColumnScores:
 
     def take(self, chosen: Array) -> ColumnScores:
         """The columns at these positions, or where a mask is set."""
-        return ColumnScores(self.stands[chosen], self.hits[chosen], self.pairs[chosen])
+        return ColumnScores(self.size_ranks[chosen], self.hits[chosen], self.pairs[chosen])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Listed:
     """Candidates by query, and the lists of columns of their vectors."""
 
-    found: CandidatePairs
+    candidates: CandidatePairs
     begin: Array
     length: Array
     entries: Array
 
     def take(self, chosen: Array) -> _Listed:
         return _Listed(
-            self.found.take(chosen), self.begin[chosen], self.length[chosen], self.entries
+            self.candidates.take(chosen), self.begin[chosen], self.length[chosen], self.entries
         )
 
 
@@ -90,22 +90,24 @@ class VectorSegmentSearch:
 
         `best` are the scores of other segments.
         """
-        kept = self._kept()
-        if kept is None:
+        listed = self._all_candidates()
+        if listed is None:
             steps, pairs = self._streamed(np.array([self.nearness.radius]))
-            stands = np.flatnonzero(pairs)
-            found = ColumnScores(stands, steps[stands, 0].astype(np.int64), pairs[stands])
+            size_ranks = np.flatnonzero(pairs)
+            column_scores = ColumnScores(
+                size_ranks, steps[size_ranks, 0].astype(np.int64), pairs[size_ranks]
+            )
         else:
-            upper = self._count(kept)
-            kept, least = self._leading(kept, upper, least, best)
-            within = self._winnowed(self._with_a_chance(kept, upper, least), least)
-            within = within.take(self._within(within.found))
-            self._keep_near(within.found)
-            found = self._count(within)
-        return found.take(found.by(self.nearness.measure) >= least)
+            upper = self._count(listed)
+            listed, least = self._leading(listed, upper, least, best)
+            within = self._winnowed(self._with_a_chance(listed, upper, least), least)
+            within = within.take(self._within(within.candidates))
+            self._keep_near(within.candidates)
+            column_scores = self._count(within)
+        return column_scores.take(column_scores.by(self.nearness.measure) >= least)
 
     def _leading(
-        self, kept: _Listed, upper: ColumnScores, least: int, best: Array
+        self, listed: _Listed, upper: ColumnScores, least: int, best: Array
     ) -> tuple[_Listed, int]:
         """Measure the columns with the largest bounds: the others need at least their scores.
 
@@ -113,49 +115,51 @@ class VectorSegmentSearch:
         """
         k, most = self.nearness.k, upper.by(self.nearness.measure)
         if k is None or len(most) <= k:
-            return kept, least
-        lead = upper.stands[most >= _kth(most, k)]
-        kept = self._settled(kept, np.flatnonzero(self._in(kept, lead)))
+            return listed, least
+        lead = upper.size_ranks[most >= _kth(most, k)]
+        listed = self._settled(listed, np.flatnonzero(self._in(listed, lead)))
         # Other columns are counted in part, which is never too high.
-        first = self._count(kept.take(kept.found.sure)).by(self.nearness.measure)
+        first = self._count(listed.take(listed.candidates.sure)).by(self.nearness.measure)
         reached = np.concatenate([best, first])
-        return kept, max(least, _kth(reached, k) if len(reached) >= k else least)
+        return listed, max(least, _kth(reached, k) if len(reached) >= k else least)
 
-    def _winnowed(self, kept: _Listed, least: int) -> _Listed:
+    def _winnowed(self, listed: _Listed, least: int) -> _Listed:
         """If vectors are encoded from texts: measure queries with few candidates first.
 
         Columns that lose their chance that way need not be measured for queries with many. This
         continues as long as each round removes more candidates than it measures.
         """
-        before = len(kept.found) - np.count_nonzero(kept.found.sure)
+        before = len(listed.candidates) - np.count_nonzero(listed.candidates.sure)
         while before > _DEAR and self.space.source.whole() is None:
-            open_ = np.bincount(kept.found.query[~kept.found.sure], minlength=len(self.queries))
+            open_ = np.bincount(
+                listed.candidates.query[~listed.candidates.sure], minlength=len(self.queries)
+            )
             rising = np.argsort(open_, kind="stable")
             few = np.zeros(len(open_), dtype=np.bool_)
             few[rising[np.cumsum(open_[rising]) <= before * _TURN_SHARE]] = True
-            chosen = np.flatnonzero(few[kept.found.query] & ~kept.found.sure)
+            chosen = np.flatnonzero(few[listed.candidates.query] & ~listed.candidates.sure)
             if not len(chosen):
                 break
-            kept = self._settled(kept, chosen)
-            kept = self._with_a_chance(kept, self._count(kept), least)
-            after = len(kept.found) - np.count_nonzero(kept.found.sure)
+            listed = self._settled(listed, chosen)
+            listed = self._with_a_chance(listed, self._count(listed), least)
+            after = len(listed.candidates) - np.count_nonzero(listed.candidates.sure)
             if before - len(chosen) - after < len(chosen):
                 break
             before = after
-        return kept
+        return listed
 
-    def _with_a_chance(self, kept: _Listed, upper: ColumnScores, least: int) -> _Listed:
+    def _with_a_chance(self, listed: _Listed, upper: ColumnScores, least: int) -> _Listed:
         """The candidates of columns whose bound is enough."""
-        wanted = upper.stands[upper.by(self.nearness.measure) >= least]
-        return kept.take(self._in(kept, wanted))
+        promising = upper.size_ranks[upper.by(self.nearness.measure) >= least]
+        return listed.take(self._in(listed, promising))
 
-    def _settled(self, kept: _Listed, chosen: Array) -> _Listed:
+    def _settled(self, listed: _Listed, chosen: Array) -> _Listed:
         """Measure some candidates: then they are sure, or dropped."""
-        within = self._within(kept.found.take(chosen))
-        sure, stay = kept.found.sure.copy(), np.ones(len(kept.found), dtype=np.bool_)
+        within = self._within(listed.candidates.take(chosen))
+        sure, stay = listed.candidates.sure.copy(), np.ones(len(listed.candidates), dtype=np.bool_)
         sure[chosen] = stay[chosen] = within
-        settled = CandidatePairs(kept.found.query, kept.found.id, sure)
-        return _Listed(settled, kept.begin, kept.length, kept.entries).take(stay)
+        settled = CandidatePairs(listed.candidates.query, listed.candidates.id, sure)
+        return _Listed(settled, listed.begin, listed.length, listed.entries).take(stay)
 
     def _keep_near(self, within: CandidatePairs) -> None:
         self.counters.near += len(within)
@@ -165,23 +169,23 @@ class VectorSegmentSearch:
 
     def reached(self, radii: Array, least: int) -> Array:
         """By radius, how many columns match at least `least` query vectors."""
-        kept = self._kept()
-        steps = self._streamed(radii)[0] if kept is None else self._by_step(kept, radii, least)
+        listed = self._all_candidates()
+        steps = self._streamed(radii)[0] if listed is None else self._by_step(listed, radii, least)
         return np.count_nonzero(np.cumsum(steps, axis=1) >= least, axis=0)
 
-    def _by_step(self, kept: _Listed, radii: Array, least: int) -> Array:
+    def _by_step(self, listed: _Listed, radii: Array, least: int) -> Array:
         """By column that can reach `least`, how many queries have their nearest match by step."""
-        upper = self._count(kept)
-        wanted = upper.stands[upper.hits >= least]
-        part = kept.take(self._in(kept, wanted))
-        step = np.searchsorted(_limits(radii), self._distances(part.found))
-        order = np.lexsort((step, part.found.query))
+        upper = self._count(listed)
+        promising = upper.size_ranks[upper.hits >= least]
+        part = listed.take(self._in(listed, promising))
+        step = np.searchsorted(_limits(radii), self._distances(part.candidates))
+        order = np.lexsort((step, part.candidates.query))
         order = order[step[order] < len(radii)]
         part, step = part.take(order), step[order]
-        steps = np.zeros((len(wanted), len(radii)), dtype=np.int32)
-        last = np.zeros(len(wanted), dtype=np.int32)
-        with self._marked(wanted) as slot:
-            query = part.found.query
+        steps = np.zeros((len(promising), len(radii)), dtype=np.int32)
+        last = np.zeros(len(promising), dtype=np.int32)
+        with self._marked(promising) as slot:
+            query = part.candidates.query
             count_by_step(query, step, part.begin, part.length, part.entries, slot, last, steps)
         return steps
 
@@ -200,11 +204,11 @@ class VectorSegmentSearch:
         for begin in range(0, len(finding.queries), size):
             some = min(size, len(finding.queries) - begin)
             nearest = np.zeros((columns, some), dtype=np.uint8)
-            for some_found in finding.block(begin, begin + size):
-                found, step = self._stepped(some_found, limits)
-                part = self._listed(found)
+            for batch in finding.block(begin, begin + size):
+                candidates, step = self._stepped(batch, limits)
+                part = self._listed(candidates)
                 self.counters.near += len(step)
-                query = finding.position_of(part.found.query) - begin
+                query = finding.position_of(part.candidates.query) - begin
                 mark_nearest(
                     query, step, part.begin, part.length, part.entries, self.allowed, nearest, pairs
                 )
@@ -212,14 +216,16 @@ class VectorSegmentSearch:
         self.counters.bounded += finding.bounded
         return steps, pairs
 
-    def _stepped(self, found: CandidatePairs, limits: list[float]) -> tuple[CandidatePairs, Array]:
+    def _stepped(
+        self, candidates: CandidatePairs, limits: list[float]
+    ) -> tuple[CandidatePairs, Array]:
         """The candidates within the last limit, and the step of each."""
         if len(limits) == 1:
-            found = found.take(self._measured(found))
-            return found, np.zeros(len(found), dtype=np.int64)
-        far = self._distances(found)
-        found = found.take(far <= limits[-1])
-        return found, np.searchsorted(limits, far[far <= limits[-1]])
+            candidates = candidates.take(self._measured(candidates))
+            return candidates, np.zeros(len(candidates), dtype=np.int64)
+        far = self._distances(candidates)
+        candidates = candidates.take(far <= limits[-1])
+        return candidates, np.searchsorted(limits, far[far <= limits[-1]])
 
     # -- candidates -----------------------------------------------------------------------------
 
@@ -232,51 +238,55 @@ class VectorSegmentSearch:
             methods[finding.name] = methods.get(finding.name, 0) + 1
         return finding
 
-    def _kept(self) -> _Listed | None:
+    def _all_candidates(self) -> _Listed | None:
         """All candidates at once; None if there are too many."""
         parts, total = [], 0
         finding = self._find()
         for part in finding:
             parts.append(part)
             total += len(part)
-            if total > _KEPT:
+            if total > _MOST_CANDIDATES:
                 return None
         self.counters.bounded += finding.bounded
-        found = merge_candidates(parts)
+        candidates = merge_candidates(parts)
         if self.nearness.metric == "l1":  # the L2 distance is smaller: none is sure
-            found = CandidatePairs(found.query, found.id, np.zeros(len(found), dtype=np.bool_))
-        return self._listed(found)
+            candidates = CandidatePairs(
+                candidates.query, candidates.id, np.zeros(len(candidates), dtype=np.bool_)
+            )
+        return self._listed(candidates)
 
-    def _listed(self, found: CandidatePairs) -> _Listed:
-        unique, which = self._distinct(found.id)
+    def _listed(self, candidates: CandidatePairs) -> _Listed:
+        unique, which = self._distinct(candidates.id)
         begin, length = self.space.lists.spans(unique)
         entries = self.space.lists.entries(begin, length)
-        return _Listed(found, begin[which], length[which], entries)
+        return _Listed(candidates, begin[which], length[which], entries)
 
     # -- distances ------------------------------------------------------------------------------
 
-    def _within(self, found: CandidatePairs) -> Array:
+    def _within(self, candidates: CandidatePairs) -> Array:
         """Whether each candidate is within the radius."""
-        within = found.sure.copy()
+        within = candidates.sure.copy()
         unsure = np.flatnonzero(~within)
-        within[unsure] = self._measured(found.take(unsure))
+        within[unsure] = self._measured(candidates.take(unsure))
         return within
 
-    def _measured(self, found: CandidatePairs) -> Array:
+    def _measured(self, candidates: CandidatePairs) -> Array:
         """Whether each candidate is within the radius, measured even if it is sure."""
         metric, radius = self.nearness.metric, self.nearness.radius
-        return pairs_within(self.space.source, *self._measurable(found), metric, radius)
+        return pairs_within(self.space.source, *self._measurable(candidates), metric, radius)
 
-    def _distances(self, found: CandidatePairs) -> Array:
-        return distances_of_pairs(self.space.source, *self._measurable(found), self.nearness.metric)
+    def _distances(self, candidates: CandidatePairs) -> Array:
+        return distances_of_pairs(
+            self.space.source, *self._measurable(candidates), self.nearness.metric
+        )
 
-    def _measurable(self, found: CandidatePairs) -> tuple[Array, Array, Array, Array]:
+    def _measurable(self, candidates: CandidatePairs) -> tuple[Array, Array, Array, Array]:
         """The query vectors, each candidate's position among them, the distinct vector ids, and
         each candidate's position among these."""
-        unique, which = self._distinct(found.id)
-        self.counters.verified += len(found)
+        unique, which = self._distinct(candidates.id)
+        self.counters.verified += len(candidates)
         self.counters.encoded += len(unique)
-        return self.queries, found.query, unique, which
+        return self.queries, candidates.query, unique, which
 
     def _distinct(self, ids: Array) -> tuple[Array, Array]:
         """The distinct ids, and the position of each id among them."""
@@ -305,12 +315,12 @@ class VectorSegmentSearch:
         boards.append(board)
 
     @contextmanager
-    def _marked(self, stands: Array) -> Iterator[Array]:
-        """By stand, the position of each wanted column among them, plus one."""
+    def _marked(self, size_ranks: Array) -> Iterator[Array]:
+        """By size rank, the position of each of these columns among them, plus one."""
         with self._board() as board:
-            board.slot[stands] = np.arange(1, len(stands) + 1)
+            board.slot[size_ranks] = np.arange(1, len(size_ranks) + 1)
             yield board.slot
-            board.slot[stands] = 0
+            board.slot[size_ranks] = 0
 
     def _count(self, part: _Listed) -> ColumnScores:
         with self._board() as board:
@@ -318,7 +328,7 @@ class VectorSegmentSearch:
 
     def _add(self, part: _Listed, board: CountBoard) -> int:
         return count_columns(
-            part.found.query,
+            part.candidates.query,
             part.begin,
             part.length,
             part.entries,
@@ -331,15 +341,17 @@ class VectorSegmentSearch:
 
     def _read(self, board: CountBoard, number: int) -> ColumnScores:
         """The counts of the touched columns, which are then cleared."""
-        stands = board.touched[:number].astype(np.int64)
-        scores = ColumnScores(stands, board.hits[stands].astype(np.int64), board.pairs[stands])
-        board.wipe(stands)
+        size_ranks = board.touched[:number].astype(np.int64)
+        scores = ColumnScores(
+            size_ranks, board.hits[size_ranks].astype(np.int64), board.pairs[size_ranks]
+        )
+        board.wipe(size_ranks)
         return scores
 
-    def _in(self, part: _Listed, stands: Array) -> Array:
+    def _in(self, part: _Listed, size_ranks: Array) -> Array:
         """Whether the vector of each candidate is in any of the given columns."""
-        out = np.empty(len(part.found), dtype=np.bool_)
-        with self._marked(stands) as slot:
+        out = np.empty(len(part.candidates), dtype=np.bool_)
+        with self._marked(size_ranks) as slot:
             in_columns(part.begin, part.length, part.entries, slot, out)
         return out
 

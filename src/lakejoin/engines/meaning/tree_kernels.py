@@ -150,16 +150,16 @@ def descend(
     scale, blocks, rest = tree.scale, tree.blocks, tree.rest
     low, high, span = tree.low, tree.high, tree.span
     stack, active, leaves = state.stack, state.active, state.leaves
-    kept = blocks.shape[1]
-    decoded = np.empty((kept, LEAF_SIZE), dtype=np.float32)
+    axis_count = blocks.shape[1]
+    decoded = np.empty((axis_count, LEAF_SIZE), dtype=np.float32)
     sums = np.empty(LEAF_SIZE, dtype=np.float32)
-    found = np.int64(0)
+    pair_count = np.int64(0)
     bounds = np.int64(0)
     top = state.top[0]
     room = out.shape[0]
     while top > 0:
         node, first, last, begin, end = stack[top - 1]
-        if last - first == 1 and room - found < LEAF_SIZE * (end - begin):
+        if last - first == 1 and room - pair_count < LEAF_SIZE * (end - begin):
             break
         top -= 1
         upto = end
@@ -188,8 +188,8 @@ def descend(
             _begin(rest, first * LEAF_SIZE, rests[q], sums)
             at = np.int64(0)
             some = True
-            while at < kept:
-                until = min(at + _STEP, kept)
+            while at < axis_count:
+                until = min(at + _STEP, axis_count)
                 if ready < until:
                     _decode(block, scale, ready, until, decoded)
                     ready = until
@@ -202,13 +202,15 @@ def descend(
                 for slot in range(LEAF_SIZE):
                     if sums[slot] <= limit:
                         position = first * LEAF_SIZE + slot
-                        out[found, 0] = q
-                        out[found, 1] = position
-                        out[found, 2] = _surely(sums[slot], rest[position], rests[q], error, sure)
-                        found += 1
+                        out[pair_count, 0] = q
+                        out[pair_count, 1] = position
+                        out[pair_count, 2] = _surely(
+                            sums[slot], rest[position], rests[q], error, sure
+                        )
+                        pair_count += 1
     state.top[0] = top
     state.tally[0] += bounds
-    return found
+    return pair_count
 
 
 @njit

@@ -88,15 +88,17 @@ class CandidateFinder:
         usable = np.flatnonzero(can_match(queries, self.compact.zeros))
         check_magnitude(queries[usable])
         coordinates, rests = self.compact.coordinates(queries[usable])
-        mine, beside = coordinates.astype(np.float32), rests.astype(np.float32)
-        largest = max(np.abs(mine).max(initial=0.0), beside.max(initial=0.0), self._largest)
+        points, beside = coordinates.astype(np.float32), rests.astype(np.float32)
+        largest = max(np.abs(points).max(initial=0.0), beside.max(initial=0.0), self._largest)
         slack = _SINGLE * float(largest)
         if method == "auto":
             at_hand = self._source is not None and self._source.whole() is not None
-            method = choose_method(self.compact, self._tree, mine, beside, radius + slack, at_hand)
+            method = choose_method(
+                self.compact, self._tree, points, beside, radius + slack, at_hand
+            )
         whole = self._whole if method == WHOLE else None
         return CandidateSearch(
-            self._tree, self.compact, usable, mine, beside, radius, slack, method,
+            self._tree, self.compact, usable, points, beside, radius, slack, method,
             queries[usable], whole,
         )  # fmt: skip
 
@@ -132,10 +134,10 @@ class CandidateSearch:
             parts = self.whole.pairs(self.vectors[begin:end], self.radius)
         else:
             parts = (self._down if self.name == TREE else self._over)(queries, rests)
-        for found in parts:
-            ids = found[:, 1] if self.whole is not None else self.compact.order[found[:, 1]]
-            query = self.usable[begin + found[:, 0]].astype(np.int32)
-            yield CandidatePairs(query, ids.astype(np.uint32), found[:, 2] != 0)
+        for pairs in parts:
+            ids = pairs[:, 1] if self.whole is not None else self.compact.order[pairs[:, 1]]
+            query = self.usable[begin + pairs[:, 0]].astype(np.int32)
+            yield CandidatePairs(query, ids.astype(np.uint32), pairs[:, 2] != 0)
 
     def _down(self, queries: Array, rests: Array) -> Iterator[Array]:
         """Descend the tree."""
@@ -145,10 +147,10 @@ class CandidateSearch:
         # Squares of very small numbers are zero in single precision: then nothing is sure.
         sure = self.radius - self.slack if self.slack > _SINGLE * _SMALL else -1.0
         while state.top[0]:
-            found = descend(self.tree, queries, rests, reach, sure, state, out)
+            pair_count = descend(self.tree, queries, rests, reach, sure, state, out)
             self.compact.check(np.flatnonzero(state.leaves))
             state.leaves[:] = 0
-            yield out[:found]
+            yield out[:pair_count]
         self.bounded += int(state.tally[0])
 
     def _over(self, queries: Array, rests: Array) -> Iterator[Array]:
@@ -172,9 +174,9 @@ class CandidateSearch:
                 part = slice(at, at + BLOCK_QUERIES)
                 some = rows[part]
                 products = _products(some, wide, room[: len(some), : wide.shape[1]])
-                found = pick_pairs(products, limits, own[part], at, first, out)
-                if found:
-                    parts.append(out[:found].copy())
+                pair_count = pick_pairs(products, limits, own[part], at, first, out)
+                if pair_count:
+                    parts.append(out[:pair_count].copy())
             if parts:  # all candidates of a leaf's points come together
                 yield np.concatenate(parts)
         self.bounded += leaves * LEAF * len(queries)
@@ -218,13 +220,13 @@ def choose_method(
         return TREE
     leaves = np.arange(0, len(nodes), max(len(nodes) // _SOME, 1))
     some = slice(None, None, max(len(queries) // _SOME, 1))
-    mine, beside = queries[some], rests[some]
+    sample, beside = queries[some], rests[some]
     many = len(queries)
-    boxed = many * _AT_LEAF * reached_share(tree, mine, beside, reach, nodes[leaves])
+    boxed = many * _AT_LEAF * reached_share(tree, sample, beside, reach, nodes[leaves])
     flat = _DECODED + many * _AMONG_ALL
     if not at_hand or boxed < _CLEAR * flat:
         return TREE if boxed < flat else FLAT
-    left = _left(compact, mine, beside, reach, leaves)
+    left = _left(compact, sample, beside, reach, leaves)
     dimension = compact.dimension
     measured = many * left * (_MEASURED + _NUMBER * dimension)
     whole = dimension * _READ + many * (dimension * _MULTIPLIED + _LOOKED)

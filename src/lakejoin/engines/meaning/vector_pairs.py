@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakejoin.store.compact_vectors import VectorSource
 
 TAKEN = 1 << 16  # vectors read at once
-_MINE, _THEIRS = 1024, 4096  # query vectors and lake vectors per block
+_QUERY_BATCH, _VECTOR_BATCH = 1024, 4096  # query vectors and lake vectors per block
 
 
 def distances_of_pairs(
@@ -74,29 +74,29 @@ def find_near_pairs(
 ) -> tuple[Array, Array, Array]:
     """(query, id, distance) of all pairs of query vectors and vectors `ids` within the radius."""
     parts: list[tuple[Array, Array, Array]] = []
-    mine = np.flatnonzero(can_match(queries, space.compact.zeros))
-    for begin in range(0, len(ids), _THEIRS):
-        theirs = ids[begin : begin + _THEIRS]
-        vectors = space.source.take(theirs)
+    query_ids = np.flatnonzero(can_match(queries, space.compact.zeros))
+    for begin in range(0, len(ids), _VECTOR_BATCH):
+        batch_ids = ids[begin : begin + _VECTOR_BATCH]
+        vectors = space.source.take(batch_ids)
         usable = np.flatnonzero(can_match(vectors, space.compact.zeros))
-        for first in range(0, len(mine), _MINE):
-            block = mine[first : first + _MINE]
+        for first in range(0, len(query_ids), _QUERY_BATCH):
+            block = query_ids[first : first + _QUERY_BATCH]
             query, vector = _maybe(queries[block], vectors[usable], nearness)
             query, vector = block[query], usable[vector]
             far = distances(queries, vectors, query, vector, nearness.metric)
             near = far <= limit(nearness.radius)
-            parts.append((query[near], theirs[vector[near]], far[near]))
+            parts.append((query[near], batch_ids[vector[near]], far[near]))
     none = np.zeros(0, dtype=np.int64)
-    query, found, far = (
+    query, near_ids, far = (
         np.concatenate(arrays) for arrays in zip((none, none, np.zeros(0)), *parts, strict=True)
     )
-    return query, found, far
+    return query, near_ids, far
 
 
-def _maybe(mine: Array, theirs: Array, nearness: Nearness) -> tuple[Array, Array]:
+def _maybe(query_vectors: Array, vectors: Array, nearness: Nearness) -> tuple[Array, Array]:
     """The pairs that may be near by their L2 distance in single precision."""
-    own = np.einsum("ij,ij->i", mine, mine)[:, None]
-    other = np.einsum("ij,ij->i", theirs, theirs)[None, :]
-    squared = own + other - 2.0 * (mine @ theirs.T)
+    own = np.einsum("ij,ij->i", query_vectors, query_vectors)[:, None]
+    other = np.einsum("ij,ij->i", vectors, vectors)[None, :]
+    squared = own + other - 2.0 * (query_vectors @ vectors.T)
     reach = limit(l2_radius(nearness.radius, nearness.metric))
     return np.nonzero(squared <= reach * reach + SINGLE_ERROR * (own + other))

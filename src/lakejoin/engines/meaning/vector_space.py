@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 class ColumnLists(Protocol):
-    """For every vector the columns that hold it. Lists hold *stands*: positions of columns in the
-    posting lists, which differ from their indexes in the segment."""
+    """For every vector the columns that hold it. Lists hold *size ranks*: positions of columns in
+    the posting lists, which differ from their indexes in the segment."""
 
     @property
     def columns(self) -> int:
@@ -34,14 +34,14 @@ class ColumnLists(Protocol):
     def entries(self, begin: Array, length: Array) -> Array:
         """The array that holds these lists, verified."""
 
-    def numbers(self, stands: Array) -> Array:
+    def numbers(self, size_ranks: Array) -> Array:
         """The indexes of columns in their segment."""
 
-    def sizes(self, stands: Array) -> Array:
+    def sizes(self, size_ranks: Array) -> Array:
         """How many vectors each column holds."""
 
     def allowed(self, excluded: Array | None) -> Array:
-        """By stand, whether a column is searched; `excluded` are column indexes."""
+        """By size rank, whether a column is searched; `excluded` are column indexes."""
 
     def ids_of(self, column: int) -> Array:
         """The vectors of a column, by its index in the segment; ascending."""
@@ -66,13 +66,13 @@ class PostingLists:
         """As `ColumnLists`."""
         return self.segment.postings.entries(begin, length)
 
-    def numbers(self, stands: Array) -> Array:
+    def numbers(self, size_ranks: Array) -> Array:
         """As `ColumnLists`."""
-        return self.segment.postings.columns_at(stands)
+        return self.segment.postings.columns_at(size_ranks)
 
-    def sizes(self, stands: Array) -> Array:
+    def sizes(self, size_ranks: Array) -> Array:
         """As `ColumnLists`."""
-        return self.segment.postings.set_sizes(self.numbers(stands))
+        return self.segment.postings.set_sizes(self.numbers(size_ranks))
 
     def allowed(self, excluded: Array | None) -> Array:
         """As `ColumnLists`; only columns with vectors are searched."""

@@ -72,7 +72,7 @@ def stop_early(
     query: QueryGroups,
     work: BufferView,
     top: TopColumns,
-    found: int,
+    top_count: int,
     leaders: TopColumns,
     costs: ReadCosts,
     tally: Array,
@@ -83,10 +83,10 @@ def stop_early(
     closed, done, filled = False, False, False
     limit, share = part.columns, 1.0  # columns that are large enough, and their share of all bytes
     n, at, seen, watched = ZERO, ZERO, ZERO, ZERO
-    if found == k and 2 * least_score(top.rank, found) > codes.shape[0]:
+    if top_count == k and 2 * least_score(top.rank, top_count) > codes.shape[0]:
         closed = True
-        limit = count_large_enough(part, least_score(top.rank, found))
-        n, at, seen, watched = _read_prefix(part, codes, query, work, top, found, limit, tally)
+        limit = count_large_enough(part, least_score(top.rank, top_count))
+        n, at, seen, watched = _read_prefix(part, codes, query, work, top, top_count, limit, tally)
         done = watched == 0
     i = n
     if not done:
@@ -96,12 +96,12 @@ def stop_early(
     how = STOPPED
     while i < n and not done:
         ahead = (n - i) * costs.list + query.ahead[i] * share * costs.entry
-        if ahead >= LEAST and (found == k or seen >= k):
+        if ahead >= LEAST and (top_count == k or seen >= k):
             if not filled:
                 filled = True
                 fill_table(query, i, n, table_in(work), True)
             if not closed and i > 0:
-                found, known = _read_leaders(
+                top_count, known = _read_leaders(
                     part,
                     i,
                     n,
@@ -110,20 +110,20 @@ def stop_early(
                     seen,
                     known,
                     top,
-                    found,
+                    top_count,
                     leaders,
                     LEADER_SHARE * ahead,
                     costs,
                     tally,
                 )
-            limit = count_large_enough(part, least_score(top.rank, found))
+            limit = count_large_enough(part, least_score(top.rank, top_count))
             sizes = np.int64(set_start_of(part)[limit])
             share = sizes / max(1, sets_of(part).shape[0])
             ahead = (n - i) * costs.list + query.ahead[i] * share * costs.entry
             if limit * costs.set + sizes * costs.byte <= FINAL_SHARE * ahead:
                 for j in range(limit):
                     alive_in(work)[j] = j
-                _, found = take_columns(
+                _, top_count = take_columns(
                     part,
                     i,
                     query,
@@ -131,38 +131,44 @@ def stop_early(
                     alive_in(work),
                     limit,
                     top,
-                    found,
+                    top_count,
                     np.inf,
                     costs,
                     tally,
                 )
                 done = True
                 how = PROBED_ALL
-            elif not closed and found == k and rank_of(query.rest[i], query.rest[i]) < top.rank[0]:
+            elif (
+                not closed
+                and top_count == k
+                and rank_of(query.rest[i], query.rest[i]) < top.rank[0]
+            ):
                 closed = True
                 watched = seen
                 alive_in(work)[:seen] = touched_in(work)[:seen]
             if closed and not done:
-                watched = _drop(least_score(top.rank, found) - query.rest[i], limit, work, watched)
-                done, watched, found = _finish_alive(
-                    part, i, n, query, work, watched, top, found, ahead, costs, tally
+                watched = _drop(
+                    least_score(top.rank, top_count) - query.rest[i], limit, work, watched
+                )
+                done, watched, top_count = _finish_alive(
+                    part, i, n, query, work, watched, top, top_count, ahead, costs, tally
                 )
         if not done:
             worth = LOOK_SHARE * costs.look * (watched if closed else seen) + LEAST
-            j = _next_look(i, n, query, closed, worth, least_score(top.rank, found), costs)
+            j = _next_look(i, n, query, closed, worth, least_score(top.rank, top_count), costs)
             seen = read_lists(part, query, i, j, limit, work, tally, seen)
             i = j
     if not done:
         how = MERGED
         left, count = (alive_in(work), watched) if closed else (touched_in(work), seen)
-        found = take_best(part, work, left, count, top, found)
+        top_count = take_best(part, work, left, count, top, top_count)
     clear_counts(counts_in(work), touched_in(work), seen)
     clear_counts(passed_in(work), exact_in(work), known)
     if filled:
         fill_table(query, 0, n, table_in(work), False)
     tally[CANDIDATES] += seen
     tally[how] += 1
-    return found
+    return top_count
 
 
 @njit
@@ -172,7 +178,7 @@ def _read_prefix(
     query: QueryGroups,
     work: BufferView,
     top: TopColumns,
-    found: int,
+    top_count: int,
     limit: int,
     tally: Array,
 ) -> tuple[int, int, int, int]:
@@ -182,7 +188,7 @@ def _read_prefix(
     As long as columns in `alive` can still reach it, reads twice as many. Returns the groups and
     codes looked up, and how many columns were seen and are alive.
     """
-    least = least_score(top.rank, found)
+    least = least_score(top.rank, top_count)
     n, at, seen, watched = ZERO, ZERO, ZERO, ZERO
     goal = codes.shape[0] - least + 1
     while True:
@@ -233,14 +239,14 @@ def _read_leaders(
     seen: int,
     known: int,
     top: TopColumns,
-    found: int,
+    top_count: int,
     leaders: TopColumns,
     budget: float,
     costs: ReadCosts,
     tally: Array,
 ) -> tuple[int, int]:
     """Score the columns with the highest counts exactly, highest first."""
-    least = least_score(top.rank, found)
+    least = least_score(top.rank, top_count)
     # By equation 3.4 the likely score of a column is its count times this.
     share = query.rest[0] / (query.rest[0] - query.rest[i])
     leader_count = _lead(work, seen, max(1, np.int64(least / share)), leaders)
@@ -248,12 +254,12 @@ def _read_leaders(
     columns = exact_in(work)[known : known + leader_count]
     for j in range(leader_count):
         columns[j] = order[leader_count - 1 - j] & np.uint64(0xFFFFFFFF)
-    taken, found = take_columns(
-        part, i, query, work, columns, leader_count, top, found, budget, costs, tally
+    taken, top_count = take_columns(
+        part, i, query, work, columns, leader_count, top, top_count, budget, costs, tally
     )
     for j in range(taken):
         passed_in(work)[columns[j]] = 2
-    return found, known + taken
+    return top_count, known + taken
 
 
 @njit
@@ -276,13 +282,13 @@ def _lead(work: BufferView, seen: int, least: int, leaders: TopColumns) -> int:
 def _drop(least: int, limit: int, work: BufferView, watched: int) -> int:
     """Keep the columns in `alive` that have at least that count and are large enough."""
     counts, passed, alive = counts_in(work), passed_in(work), alive_in(work)
-    kept = ZERO
+    remaining = ZERO
     for j in range(np.uint64(watched)):
         column = np.uint64(alive[j])
         if column < limit and np.int64(counts[column]) >= least and passed[column] == 0:
-            alive[kept] = column
-            kept += 1
-    return kept
+            alive[remaining] = column
+            remaining += 1
+    return remaining
 
 
 @njit
@@ -294,7 +300,7 @@ def _finish_alive(
     work: BufferView,
     watched: int,
     top: TopColumns,
-    found: int,
+    top_count: int,
     ahead: float,
     costs: ReadCosts,
     tally: Array,
@@ -306,10 +312,10 @@ def _finish_alive(
     """
     size = sets_of(part).shape[0] / max(1, part.columns)
     if watched * (costs.set + size * costs.byte) > FINAL_SHARE * ahead:
-        return False, watched, found
-    taken, found = take_columns(
-        part, i, query, work, alive_in(work), watched, top, found, ahead, costs, tally
+        return False, watched, top_count
+    taken, top_count = take_columns(
+        part, i, query, work, alive_in(work), watched, top, top_count, ahead, costs, tally
     )
     for j in range(taken, watched):
         alive_in(work)[j - taken] = alive_in(work)[j]
-    return taken == watched, watched - taken, found
+    return taken == watched, watched - taken, top_count

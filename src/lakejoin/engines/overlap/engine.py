@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lakejoin.store.postings import Postings
     from lakejoin.store.segment import Segment
 
-ALGORITHMS = ("auto", "stopping", "merge", "probe", "josie")
+ALGORITHMS = ("auto", "stopping", "merge", "josie")
 _NONE = np.zeros(0, dtype=np.uint32)
 
 
@@ -77,9 +77,14 @@ class OverlapIndex:
         room = self._room(int(sizes.max(initial=0)), k)
         out = np.empty((3, k), dtype=np.int64)
         args = (self._matrix.rows, _joined(codes), plan, hidden, room.row, room.pending)
-        found = RUN[chosen](*args, costs, out)
+        hit_count = RUN[chosen](*args, costs, out)
         self._matrix.verify(room.pending)
-        return Hits(out[0, :found], out[1, :found], out[2, :found], _counters(room.tally, chosen))
+        return Hits(
+            out[0, :hit_count],
+            out[1, :hit_count],
+            out[2, :hit_count],
+            _counters(room.tally, chosen),
+        )
 
     def overlaps(self, codes: Array, segment: int, columns: Array) -> Array:
         """Count the query's values that each of some columns of a segment contains."""
@@ -87,7 +92,7 @@ class OverlapIndex:
 
         out = np.zeros(len(columns), dtype=np.int64)
         room = self._room(len(codes), 1)
-        ranks = self.postings[segment].stands(columns)
+        ranks = self.postings[segment].size_ranks(columns)
         codes = _joined([codes])
         count_shared(self._matrix.rows, segment, codes, ranks, room.row, room.pending, out)
         self._matrix.verify(room.pending)
@@ -173,7 +178,7 @@ class OverlapIndex:
         if excluded is None or not any(map(len, excluded.columns)):
             return np.zeros(0, dtype=np.uint32)
         hidden = [
-            p.stands(c) if len(c) else np.zeros(0, dtype=np.uint32)
+            p.size_ranks(c) if len(c) else np.zeros(0, dtype=np.uint32)
             for p, c in zip(self.postings, excluded.columns, strict=True)
         ]
         np.cumsum([len(p) for p in hidden], out=begin[1:])
@@ -232,9 +237,9 @@ class Overlap:
     """Find the k columns that share the most distinct values (JOSIE; Zhu's thesis, chapter 3).
 
     Exact. Columns that share equally many values are ordered by size, smallest first, then by their
-    order in the index. `algorithm` is "merge" (MergeList), "probe" (ProbeSet), "josie", "stopping"
-    (an early-stopping merge) or "auto", which means "stopping"; all give the same answer. `costs`
-    are the costs of reading; if omitted, they are measured on first use.
+    order in the index. `algorithm` is "merge" (MergeList), "josie", "stopping" (an early-stopping
+    merge) or "auto", which means "stopping"; all give the same answer. `costs` are the costs of
+    reading; if omitted, they are measured on first use.
 
     >>> Overlap(k=0)
     Traceback (most recent call last):

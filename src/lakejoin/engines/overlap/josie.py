@@ -79,7 +79,7 @@ def josie(
     query: QueryGroups,
     work: BufferView,
     top: TopColumns,
-    found: int,
+    top_count: int,
     costs: ReadCosts,
     tally: Array,
 ) -> int:
@@ -88,20 +88,24 @@ def josie(
     seen, unread, i = ZERO, ZERO, ZERO
     fill_table(query, 0, n, table_in(work), True)
     while True:
-        prefix = i < n and not (found == k and rank_of(query.rest[i], query.rest[i]) < top.rank[0])
+        prefix = i < n and not (
+            top_count == k and rank_of(query.rest[i], query.rest[i]) < top.rank[0]
+        )
         if unread == 0:
             if not prefix:
                 break
             j = min(i + BATCH, n)
             seen, unread = _read_batch(part, i, j, query, work, seen, unread, prefix, tally)
             i = j
-        elif found < k:
+        elif top_count < k:
             unread -= 1
-            found = _read(part, alive_in(work)[unread], i, n, query, work, top, found, costs, tally)
+            top_count = _read(
+                part, alive_in(work)[unread], i, n, query, work, top, top_count, costs, tally
+            )
         else:
-            unread = _position_filter(part, query.rest[i], work, unread, top, found, tally)
+            unread = _position_filter(part, query.rest[i], work, unread, top, top_count, tally)
             if unread > 0:
-                nets, batch = _net_costs(part, i, n, query, work, unread, top, found, costs)
+                nets, batch = _net_costs(part, i, n, query, work, unread, top, top_count, costs)
                 order = np.argsort(nets)
                 if i < n and nets[order[0]] > batch:
                     j = min(i + BATCH, n)
@@ -109,14 +113,14 @@ def josie(
                     i = j
                 else:
                     ranked = Ranked(order, nets, batch)
-                    unread, found = _read_best(
-                        part, ranked, i, n, query, work, unread, top, found, costs, tally
+                    unread, top_count = _read_best(
+                        part, ranked, i, n, query, work, unread, top, top_count, costs, tally
                     )
     clear_counts(first_in(work), touched_in(work), seen)
     clear_counts(counts_in(work), touched_in(work), seen)
     fill_table(query, 0, n, table_in(work), False)
     tally[CANDIDATES] += seen
-    return found
+    return top_count
 
 
 @njit
@@ -181,23 +185,23 @@ def _position_filter(
     work: BufferView,
     unread: int,
     top: TopColumns,
-    found: int,
+    top_count: int,
     tally: Array,
 ) -> int:
     """Drop the candidates that cannot enter the k best; return how many remain."""
     counts, positions, alive = counts_in(work), position_in(work), alive_in(work)
     sizes, ranks, keys = set_size_of(part), top.rank, top.key
-    kept = ZERO
+    remaining = ZERO
     for j in range(unread):
         column = np.int64(alive[j])
         size = np.int64(sizes[column])
         reach = _reach(np.int64(counts[column]), size, np.int64(positions[column]), rest)
         if would_enter(
-            ranks, keys, found, rank_of(reach, size), column_key(part.segment_index, column)
+            ranks, keys, top_count, rank_of(reach, size), column_key(part.segment_index, column)
         ):
-            alive[kept] = column
-            kept += 1
-    return kept
+            alive[remaining] = column
+            remaining += 1
+    return remaining
 
 
 @njit(inline="always")
@@ -236,14 +240,14 @@ def _net_costs(
     work: BufferView,
     unread: int,
     top: TopColumns,
-    found: int,
+    top_count: int,
     costs: ReadCosts,
 ) -> tuple[Array, float]:
     """Compute the net cost of every candidate and of the next batch, equations 3.4 to 3.13."""
     rests = query.rest
     rest = rests[i]
-    least = least_score(top.rank, found)
-    second = _second_score(top, found)
+    least = least_score(top.rank, top_count)
+    second = _second_score(top, top_count)
     end = min(i + BATCH, n)
     counts, positions, alive = counts_in(work), position_in(work), alive_in(work)
     firsts, first_positions = first_in(work), first_position_in(work)
@@ -289,12 +293,12 @@ def _net_costs(
 
 
 @njit
-def _second_score(top: TopColumns, found: int) -> int:
+def _second_score(top: TopColumns, top_count: int) -> int:
     """Return the second lowest score of the k best; if there is none, a score above all others."""
-    if found < 2:
+    if top_count < 2:
         return np.int64(1) << 40
     second = top.rank[1]
-    if found > 2:
+    if top_count > 2:
         second = min(second, top.rank[2])
     return score_of(second)
 
@@ -309,7 +313,7 @@ def _read_best(
     work: BufferView,
     unread: int,
     top: TopColumns,
-    found: int,
+    top_count: int,
     costs: ReadCosts,
     tally: Array,
 ) -> tuple[int, int]:
@@ -324,14 +328,14 @@ def _read_best(
         if top.rank[0] != least or (i < n and ranked.net[best] > ranked.batch):
             break
         column = alive_in(work)[best]
-        found = _read(part, column, i, n, query, work, top, found, costs, tally)
+        top_count = _read(part, column, i, n, query, work, top, top_count, costs, tally)
         exact_in(work)[best] = 1
-    kept = ZERO
+    remaining = ZERO
     for j in range(unread):
         if exact_in(work)[j] == 0:
-            alive_in(work)[kept] = alive_in(work)[j]
-            kept += 1
-    return kept, found
+            alive_in(work)[remaining] = alive_in(work)[j]
+            remaining += 1
+    return remaining, top_count
 
 
 @njit
@@ -343,7 +347,7 @@ def _read(
     query: QueryGroups,
     work: BufferView,
     top: TopColumns,
-    found: int,
+    top_count: int,
     costs: ReadCosts,
     tally: Array,
 ) -> int:
@@ -351,7 +355,9 @@ def _read(
     if i == n:  # all lists are read, so its count is its score
         rank = rank_of(np.int64(counts_in(work)[column]), size_of(part, np.int64(column)))
         key = column_key(part.segment_index, np.int64(column))
-        return push_column(top.rank, top.key, found, rank, key)
+        return push_column(top.rank, top.key, top_count, rank, key)
     columns = np.array([np.uint32(column)])
-    _, found = take_columns(part, i, query, work, columns, 1, top, found, np.inf, costs, tally)
-    return found
+    _, top_count = take_columns(
+        part, i, query, work, columns, 1, top, top_count, np.inf, costs, tally
+    )
+    return top_count

@@ -105,10 +105,10 @@ def _count(
 
 @njit
 def take_best(
-    part: SegmentPostings, work: BufferView, columns: Array, n: int, top: TopColumns, found: int
+    part: SegmentPostings, work: BufferView, columns: Array, n: int, top: TopColumns, top_count: int
 ) -> int:
     """Take the best of `n` columns, whose counts are final, into the k best."""
-    least = least_score(top.rank, found)
+    least = least_score(top.rank, top_count)
     counts, passed = counts_in(work), passed_in(work)
     ranks, keys = top.rank, top.key
     for j in range(n):
@@ -118,10 +118,10 @@ def take_best(
             continue
         rank = rank_of(score, size_of(part, np.int64(column)))
         key = column_key(part.segment_index, np.int64(column))
-        if would_enter(ranks, keys, found, rank, key):
-            found = push_column(ranks, keys, found, rank, key)
-            least = least_score(ranks, found)
-    return found
+        if would_enter(ranks, keys, top_count, rank, key):
+            top_count = push_column(ranks, keys, top_count, rank, key)
+            least = least_score(ranks, top_count)
+    return top_count
 
 
 @njit
@@ -131,15 +131,15 @@ def merge_lists(
     query: QueryGroups,
     work: BufferView,
     top: TopColumns,
-    found: int,
+    top_count: int,
     tally: Array,
 ) -> int:
     """Read all lists of one segment and take the best columns."""
     seen = read_lists(part, query, ZERO, n, part.columns, work, tally, ZERO)
-    found = take_best(part, work, touched_in(work), seen, top, found)
+    top_count = take_best(part, work, touched_in(work), seen, top, top_count)
     clear_counts(counts_in(work), touched_in(work), seen)
     tally[CANDIDATES] += seen
-    return found
+    return top_count
 
 
 @njit

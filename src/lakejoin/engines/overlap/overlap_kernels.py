@@ -19,7 +19,6 @@ from lakejoin.engines.overlap.postings_view import (
     sets_of,
     short_lists_of,
 )
-from lakejoin.engines.overlap.probe_set import probe_sets
 from lakejoin.engines.overlap.read_costs import LISTS_FOUND, SEGMENTS, ReadCosts
 from lakejoin.engines.overlap.search_buffers import (
     LEADERS,
@@ -43,35 +42,37 @@ BEGIN, HIDDEN, ORDER = range(3)
 
 
 @njit
-def _hopeless(size: int, top: TopColumns, found: int) -> bool:
+def _hopeless(size: int, top: TopColumns, top_count: int) -> bool:
     """Whether no column that shares `size` values could enter the k best."""
-    return found == top.rank.shape[0] and rank_of(size, size) < top.rank[0]
+    return top_count == top.rank.shape[0] and rank_of(size, size) < top.rank[0]
 
 
 @njit
-def _open(
-    s: int, plan: Array, hidden: Array, work: BufferView, top: TopColumns, found: int
+def open_segment(
+    s: int, plan: Array, hidden: Array, work: BufferView, top: TopColumns, top_count: int
 ) -> bool:
     """Hide the hidden columns of a segment; return False if no column could enter the k best."""
     size = plan[BEGIN, s + 1] - plan[BEGIN, s]
-    if size == 0 or _hopeless(size, top, found):
+    if size == 0 or _hopeless(size, top, top_count):
         return False
     tally_in(work.row)[SEGMENTS] += 1
-    _hide(s, plan, hidden, work, 1)
+    hide_columns(s, plan, hidden, work, 1)
     return True
 
 
 @njit
-def _hide(s: int, plan: Array, hidden: Array, work: BufferView, mark: int) -> None:
+def hide_columns(s: int, plan: Array, hidden: Array, work: BufferView, mark: int) -> None:
     for j in range(plan[HIDDEN, s], plan[HIDDEN, s + 1]):
         passed_in(work)[hidden[j]] = mark
 
 
 @njit
-def _write(matrix: Array, pending: Array, top: TopColumns, found: int, out: Array) -> None:
+def write_results(
+    matrix: Array, pending: Array, top: TopColumns, top_count: int, out: Array
+) -> None:
     """Write the segments, columns and scores of the results, best first."""
-    sort_best_first(top.rank, top.key, found)
-    for j in range(found):
+    sort_best_first(top.rank, top.key, top_count)
+    for j in range(top_count):
         key = np.int64(top.key[j])
         part = open_postings(matrix, key >> 32, pending)
         rank = key & 0xFFFFFFFF
@@ -97,16 +98,16 @@ def run_merge(
         top_in(row, TOP),
         tally_in(row),
     )
-    found = ZERO
+    top_count = ZERO
     for s in plan[ORDER, : matrix.shape[0]]:
-        if _open(s, plan, hidden, work, top, found):
+        if open_segment(s, plan, hidden, work, top, top_count):
             part = open_postings(matrix, s, pending)
             n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
             tally[LISTS_FOUND] += n
-            found = merge_lists(part, n, query, work, top, found, tally)
-            _hide(s, plan, hidden, work, 0)
-    _write(matrix, pending, top, found, out)
-    return found
+            top_count = merge_lists(part, n, query, work, top, top_count, tally)
+            hide_columns(s, plan, hidden, work, 0)
+    write_results(matrix, pending, top, top_count, out)
+    return top_count
 
 
 @kernel
@@ -127,44 +128,17 @@ def run_stopping(
         tally_in(row),
     )
     leaders = top_in(row, LEADERS)
-    found = ZERO
+    top_count = ZERO
     for s in plan[ORDER, : matrix.shape[0]]:
-        if _open(s, plan, hidden, work, top, found):
+        if open_segment(s, plan, hidden, work, top, top_count):
             part = open_postings(matrix, s, pending)
             segment_codes = codes[plan[BEGIN, s] : plan[BEGIN, s + 1]]
-            found = stop_early(part, segment_codes, query, work, top, found, leaders, costs, tally)
-            _hide(s, plan, hidden, work, 0)
-    _write(matrix, pending, top, found, out)
-    return found
-
-
-@kernel
-def run_probe(
-    matrix: Array,
-    codes: Array,
-    plan: Array,
-    hidden: Array,
-    row: Array,
-    pending: Array,
-    costs: ReadCosts,
-    out: Array,
-) -> int:
-    work, query, top, tally = (
-        BufferView(row, pending),
-        query_in(row),
-        top_in(row, TOP),
-        tally_in(row),
-    )
-    found = ZERO
-    for s in plan[ORDER, : matrix.shape[0]]:
-        if _open(s, plan, hidden, work, top, found):
-            part = open_postings(matrix, s, pending)
-            n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
-            tally[LISTS_FOUND] += n
-            found = probe_sets(part, n, query, work, top, found, costs, tally)
-            _hide(s, plan, hidden, work, 0)
-    _write(matrix, pending, top, found, out)
-    return found
+            top_count = stop_early(
+                part, segment_codes, query, work, top, top_count, leaders, costs, tally
+            )
+            hide_columns(s, plan, hidden, work, 0)
+    write_results(matrix, pending, top, top_count, out)
+    return top_count
 
 
 @kernel
@@ -184,21 +158,21 @@ def run_josie(
         top_in(row, TOP),
         tally_in(row),
     )
-    found = ZERO
+    top_count = ZERO
     for s in plan[ORDER, : matrix.shape[0]]:
-        if _open(s, plan, hidden, work, top, found):
+        if open_segment(s, plan, hidden, work, top, top_count):
             part = open_postings(matrix, s, pending)
             n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
             tally[LISTS_FOUND] += n
-            found = josie(part, n, query, work, top, found, costs, tally)
-            _hide(s, plan, hidden, work, 0)
-    _write(matrix, pending, top, found, out)
-    return found
+            top_count = josie(part, n, query, work, top, top_count, costs, tally)
+            hide_columns(s, plan, hidden, work, 0)
+    write_results(matrix, pending, top, top_count, out)
+    return top_count
 
 
 # Each searches the segments in the plan's order, starting from the k best so far. They are separate
 # functions because compiling one takes seconds and most users need only one.
-RUN = {"merge": run_merge, "stopping": run_stopping, "probe": run_probe, "josie": run_josie}
+RUN = {"merge": run_merge, "stopping": run_stopping, "josie": run_josie}
 
 
 @kernel

@@ -31,7 +31,7 @@ from lakejoin.engines.overlap.postings_view import (
     mark_byte_of,
     mark_first_of,
     mark_group_of,
-    mark_stand_of,
+    mark_size_rank_of,
     note_read,
     set_size_of,
     set_start_of,
@@ -216,7 +216,7 @@ def note_entry(part: SegmentPostings, index: int, column: int) -> None:
 @njit
 def mark_before(part: SegmentPostings, column: int, group: int) -> tuple[int, int]:
     """Find the last mark in a long set before a group: (least group that may follow, its byte)."""
-    columns = mark_stand_of(part)
+    columns = mark_size_rank_of(part)
     index = np.searchsorted(columns, np.uint32(column))
     if index == columns.shape[0] or columns[index] != column:
         return 0, 0
@@ -298,7 +298,7 @@ def take_columns(
     columns: Array,
     column_count: int,
     top: TopColumns,
-    found: int,
+    top_count: int,
     budget: float,
     costs: ReadCosts,
     tally: Array,
@@ -316,7 +316,7 @@ def take_columns(
     limit = np.uint64(part.columns)
     for j in range(column_count):
         if budget <= 0:
-            return j, found
+            return j, top_count
         column = np.uint64(columns[j])
         if column >= limit or passed[column] != 0:
             continue
@@ -325,7 +325,7 @@ def take_columns(
             size_of(part, np.int64(column))  # notes that it was read
         key = column_key(part.segment_index, np.int64(column))
         reach = rank_of(min(count + rest[i], size), size)
-        if not would_enter(ranks, keys, found, reach, key):
+        if not would_enter(ranks, keys, top_count, reach, key):
             continue
         end = min(np.int64(starts[column + np.uint64(1)]), sets.shape[0])
         begin = min(np.int64(starts[column]), end)
@@ -342,5 +342,5 @@ def take_columns(
         from_here = np.uint64(groups[i])
         score = count + sum_shared(sets, first, last, value, from_here, table)
         if score > 0:
-            found = push_column(ranks, keys, found, rank_of(score, size), key)
-    return column_count, found
+            top_count = push_column(ranks, keys, top_count, rank_of(score, size), key)
+    return column_count, top_count

@@ -136,7 +136,7 @@ def set_size_of(part: SegmentPostings) -> Array:
 
 
 @njit(inline="always")
-def mark_stand_of(part: SegmentPostings) -> Array:
+def mark_size_rank_of(part: SegmentPostings) -> Array:
     return mapped_words(part.row, 33)
 
 

@@ -139,7 +139,7 @@ class SearchBuffers:
         self.row = np.zeros(2 * FIELDS, dtype=np.int64)
         by_column = [np.zeros(columns + 1, dtype=np.uint32) for _ in range(7)]
         table = np.zeros(groups + 1, dtype=np.uint32)
-        self._kept: dict[int, tuple[Array, ...]] = {}
+        self._arrays: dict[int, tuple[Array, ...]] = {}
         # In the order of the fields: counts, touched, alive, exact, table, first, two positions.
         self._hand_over(0, *by_column[:4], table, *by_column[4:])
         self._hand_over(PASSED, np.zeros(columns + 1, dtype=np.uint8))
@@ -157,5 +157,5 @@ class SearchBuffers:
             self._hand_over(LEADERS, *np.zeros((2, k), dtype=np.uint64))
 
     def _hand_over(self, field: int, *arrays: Array) -> None:
-        self._kept[field] = arrays
+        self._arrays[field] = arrays
         self.row[2 * field : 2 * (field + len(arrays))] = pack_addresses(*arrays)

@@ -1,18 +1,18 @@
-"""Find lake columns that may hold the query's values in another spelling, by shared rare pieces.
+"""Find lake columns that may hold the query's values in another spelling, by shared rare tokens.
 
 Transformations tend to keep words and numbers whole, so a column that joins once its values are
-rewritten shares many pieces (`kernels/text_tokens.py`), and pieces that few columns hold say the most. A
-query value *matches* a column if both hold a piece that is rare in both.
+rewritten shares many tokens (`kernels/text_tokens.py`), and tokens that few columns hold say the
+most. A query value *matches* a column if both hold a token that is rare in both.
 
-The score of a column is a log likelihood ratio, in nats. In an unrelated column, a piece occurs
+The score of a column is a log likelihood ratio, in nats. In an unrelated column, a token occurs
 with the probability of any column; in a related one, each value matches with the same probability,
 estimated as the share q of query values that do. Each matching value adds the log of (columns /
-columns that hold its rarest shared piece); each sampled value costs the entropy of q. A large
-column indexes only some of its pieces, and the score is extrapolated to the rest. Columns are
+columns that hold its rarest shared token); each sampled value costs the entropy of q. A large
+column indexes only some of its tokens, and the score is extrapolated to the rest. Columns are
 ranked by score per query value, because numbers that are in many columns by chance add up in a long
 column.
 
-A column that holds the values unchanged shares all their pieces, and there may be hundreds of them;
+A column that holds the values unchanged shares all their tokens, and there may be hundreds of them;
 columns where rewriting would not clearly match more values are left out.
 """
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
 
 _VALUES = 1 << 17  # values of the query column to sample
-_MINE = 8192  # pieces of them to look up
-_UNSEEN = 100  # imaginary columns without any piece, so that pieces are rare in a small lake too
+_SAMPLED_TOKENS = 8192  # tokens of them to look up
+_UNSEEN = 100  # imaginary columns without any token, so that tokens are rare in a small lake too
 _DOUBT = 10  # values: scores of fewer values count less
 _COMPARED = 256  # query values to look up unchanged
-_MORE = 1.25  # times as many values must match by pieces as match unchanged
+_MORE = 1.25  # times as many values must match by tokens as match unchanged
 _PLAIN = (ColumnType.INTEGER, ColumnType.DATE)  # columns of these types match unchanged
 
 
@@ -48,9 +48,9 @@ _PLAIN = (ColumnType.INTEGER, ColumnType.DATE)  # columns of these types match u
 class LikelyColumn:
     """A lake column that may join with a query column once values are rewritten.
 
-    `place` is the query column, `number` the segment and `column` the column there. Of the `values`
-    query values with rare pieces, `asked` have one that the column would index, and `met` share one
-    with it.
+    `column_index` is the query column, `segment_index` the segment and `column` the column there.
+    Of the `values` query values with rare tokens, `sampled` have one that the column would index,
+    and `matched` share one with it.
     """
 
     column_index: int
@@ -77,10 +77,10 @@ def find_rewritable_columns(
 ) -> list[LikelyColumn]:
     """The lake columns that share the most with some query columns, at most `most`, best first.
 
-    `known` are (column index, segment index, column) to leave out. Segments without pieces are not
+    `known` are (column index, segment index, column) to leave out. Segments without tokens are not
     searched: see `missing_rare_tokens_note`.
     """
-    lists = _PieceLists(segments, excluded)
+    lists = _TokenLists(segments, excluded)
     likely: list[LikelyColumn] = []
     for column_index in column_indexes:
         if query_table.profile(column_index).type in EXCLUDED_TYPES:
@@ -107,8 +107,8 @@ def find_rewritable_columns(
 
 
 def missing_rare_tokens_note(segments: Sequence[Segment]) -> str:
-    """A note if an index, or part of it, has no pieces yet."""
-    lack = sum(not _has_pieces(segment) for segment in segments)
+    """A note if an index, or part of it, has no rare tokens yet."""
+    lack = sum(not _has_rare_tokens(segment) for segment in segments)
     if not lack:
         return ""
     part = "this index" if lack == len(segments) else f"{lack} of {len(segments)} segments"
@@ -118,20 +118,20 @@ def missing_rare_tokens_note(segments: Sequence[Segment]) -> str:
     )
 
 
-def _has_pieces(segment: Segment) -> bool:
-    kept = segment.record.components.get(RareTokensComponent.name)
-    return kept is not None and kept.version >= RareTokensComponent.version
+def _has_rare_tokens(segment: Segment) -> bool:
+    record = segment.record.components.get(RareTokensComponent.name)
+    return record is not None and record.version >= RareTokensComponent.version
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sample:
-    """Rare pieces of a query column. `values`, ascending, hold the pieces at positions `held`;
+    """Rare tokens of a query column. `values`, ascending, hold the tokens at `token_positions`;
     `lowest` are the lowest ranks of the values, ascending. `compared` are the positions of some of
     the values in the query."""
 
-    pieces: Array
+    tokens: Array
     values: Array
-    held: Array
+    token_positions: Array
     lowest: Array
     compared: Array
 
@@ -144,17 +144,19 @@ class _Sample:
             return None
         offsets, data = string_buffers(texts)
         numbers = _sample_indexes(len(texts), _VALUES)
-        pieces, holders, _ = sample_text_tokens(offsets, data, numbers, _MINE, MAX_COUNTED)
-        piece, which = np.nonzero(holders >= 0)
-        values = holders[piece, which]
+        tokens, holders, _ = sample_text_tokens(
+            offsets, data, numbers, _SAMPLED_TOKENS, MAX_COUNTED
+        )
+        token, which = np.nonzero(holders >= 0)
+        values = holders[token, which]
         order = np.argsort(values, kind="stable")
-        values, held = values[order], piece[order]
+        values, token_positions = values[order], token[order]
         begins = np.flatnonzero(np.diff(values, prepend=-1))
         if not len(begins):
             return None
-        lowest = np.minimum.reduceat(token_ranks(pieces)[held], begins)
+        lowest = np.minimum.reduceat(token_ranks(tokens)[token_positions], begins)
         compared = numbers[values[begins[_sample_indexes(len(begins), _COMPARED)]]]
-        return cls(pieces, values, held, np.sort(lowest), compared)
+        return cls(tokens, values, token_positions, np.sort(lowest), compared)
 
 
 def _sample_indexes(values: int, most: int) -> Array:
@@ -164,12 +166,12 @@ def _sample_indexes(values: int, most: int) -> Array:
     return np.sort(np.random.default_rng(0).choice(values, most, replace=False))
 
 
-class _PieceLists:
-    """The pieces of all segments that have them, and the columns to leave out."""
+class _TokenLists:
+    """The rare tokens of all segments that have them, and the columns to leave out."""
 
     def __init__(self, segments: Sequence[Segment], excluded: ExcludedColumns) -> None:
         self._segments = {
-            index: segment for index, segment in enumerate(segments) if _has_pieces(segment)
+            index: segment for index, segment in enumerate(segments) if _has_rare_tokens(segment)
         }
         self._left_out: dict[int, Array] = {}
         self._columns = 0
@@ -180,51 +182,53 @@ class _PieceLists:
             self._columns += len(left_out) - int(left_out.sum())
 
     def likely(self, column_index: int, query: Query, sample: _Sample) -> list[LikelyColumn]:
-        """The columns that share pieces with a sample of a query column."""
+        """The columns that share tokens with a sample of a query column."""
         from lakejoin.kernels.rare_token_samples import add_matches, count_holding_columns
 
         spans = {
-            i: segment.rare_tokens.find(sample.pieces) for i, segment in self._segments.items()
+            i: segment.rare_tokens.find(sample.tokens) for i, segment in self._segments.items()
         }
-        holders = np.zeros(len(sample.pieces), dtype=np.int64)
+        holders = np.zeros(len(sample.tokens), dtype=np.int64)
         for segment_index, (span, columns) in spans.items():
             count_holding_columns(span, columns, self._left_out[segment_index], holders)
         weights = np.log((_UNSEEN + self._columns) / np.maximum(1, holders))
-        found = []
+        likely_columns = []
         for segment_index, (span, columns) in spans.items():
             segment = self._segments[segment_index]
-            met = np.zeros(segment.column_count, dtype=np.int64)
+            matched = np.zeros(segment.column_count, dtype=np.int64)
             nats = np.zeros(segment.column_count)
-            add_matches(sample.values, sample.held, weights, span, columns, met, nats)
-            met[self._left_out[segment_index] | _same_plain_type(segment, query.type)] = 0
-            some = np.flatnonzero(met)
-            asked = np.searchsorted(sample.lowest, segment.rare_tokens.limit[some], side="right")
-            worth = extrapolate_scores(nats[some], met[some], asked, len(sample.lowest))
-            as_they_are = _share_held(query.tokens.take(sample.compared), segment)[some]
-            good = (worth > 0) & (met[some] / asked > _MORE * as_they_are)
+            add_matches(
+                sample.values, sample.token_positions, weights, span, columns, matched, nats
+            )
+            matched[self._left_out[segment_index] | _same_plain_type(segment, query.type)] = 0
+            some = np.flatnonzero(matched)
+            sampled = np.searchsorted(sample.lowest, segment.rare_tokens.limit[some], side="right")
+            worth = extrapolate_scores(nats[some], matched[some], sampled, len(sample.lowest))
+            as_they_are = _share_unchanged(query.tokens.take(sample.compared), segment)[some]
+            good = (worth > 0) & (matched[some] / sampled > _MORE * as_they_are)
             for index in np.flatnonzero(good).tolist():
                 column = int(some[index])
-                figures = int(asked[index]), int(met[column]), float(worth[index])
-                found.append(
+                figures = int(sampled[index]), int(matched[column]), float(worth[index])
+                likely_columns.append(
                     LikelyColumn(column_index, segment_index, column, *figures, len(sample.lowest))
                 )
-        return found
+        return likely_columns
 
 
-def _share_held(values: pa.LargeStringArray, segment: Segment) -> Array:
+def _share_unchanged(values: pa.LargeStringArray, segment: Segment) -> Array:
     """The share of some values that each column of a segment holds unchanged."""
     postings = segment.postings
     codes = segment.dictionary.find(values)
     begin, length = postings.spans(codes[codes != NOT_FOUND])
     entries = postings.entries(begin, length)
     at = np.repeat(begin - (np.cumsum(length) - length), length) + np.arange(length.sum())
-    held = np.bincount(entries[at], minlength=segment.column_count)
-    return np.asarray(held[postings.stands(np.arange(segment.column_count))] / len(values))
+    counts = np.bincount(entries[at], minlength=segment.column_count)
+    return np.asarray(counts[postings.size_ranks(np.arange(segment.column_count))] / len(values))
 
 
 def _same_plain_type(segment: Segment, kind: ColumnType) -> Array:
     """Mask of the columns of the query's type, if that type has one spelling: equal values are
-    found without pieces, and fragments of numbers match by chance."""
+    found without tokens, and fragments of numbers match by chance."""
     if kind not in _PLAIN:
         return np.zeros(segment.column_count, dtype=bool)
     import pyarrow.compute as pc
@@ -232,31 +236,32 @@ def _same_plain_type(segment: Segment, kind: ColumnType) -> Array:
     return np.asarray(pc.equal(segment.catalog.columns["type"], str(kind)))
 
 
-def extrapolate_scores(nats: Array, met: Array, asked: Array, values: int) -> Array:
-    """Extrapolate scores to whole columns: `met` of the `asked` values share pieces worth `nats`,
-    and `values` have pieces at all.
+def extrapolate_scores(nats: Array, matched: Array, sampled: Array, values: int) -> Array:
+    """Extrapolate scores to whole columns: `matched` of the `sampled` values share tokens worth
+    `nats`, and `values` have tokens at all.
 
-    >>> extrapolate_scores(np.array([80.0, 80.0, 8.0]), np.array([10, 10, 1]), np.array([10, 20, 1]), 20)
+    >>> matched, sampled = np.array([10, 10, 1]), np.array([10, 20, 1])
+    >>> extrapolate_scores(np.array([80.0, 80.0, 8.0]), matched, sampled, 20)
     array([120.        ,  66.13705639,  21.81818182])
     """
-    share = met / asked
+    share = matched / sampled
     with np.errstate(divide="ignore", invalid="ignore"):
         entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
-    net = nats - asked * np.where(share < 1, entropy, 0.0)
-    return np.asarray(net * (values + _DOUBT) / (asked + _DOUBT))
+    net = nats - sampled * np.where(share < 1, entropy, 0.0)
+    return np.asarray(net * (values + _DOUBT) / (sampled + _DOUBT))
 
 
 def pair_by_rare_tokens(
-    mine: pa.LargeStringArray, theirs: pa.LargeStringArray, most: int = 1000
+    left: pa.LargeStringArray, right: pa.LargeStringArray, most: int = 1000
 ) -> tuple[Array, Array]:
-    """Pairs (i, j) of left and right values that share a piece that is rare on both sides, at most
-    `most`, those that share the most first; a piece in n left and m right values counts 1 / (n m).
+    """Pairs (i, j) of left and right values that share a token that is rare on both sides, at most
+    `most`, those that share the most first; a token in n left and m right values counts 1 / (n m).
     Each left value keeps only its best partners.
 
     >>> import pyarrow as pa
-    >>> mine = pa.array(["Ada Lovelace", "Alan Turing"], pa.large_string())
-    >>> theirs = pa.array(["turing, a. m.", "lovelace, ada", "hopper, g."], pa.large_string())
-    >>> [[int(i) for i in side] for side in pair_by_rare_tokens(mine, theirs)]
+    >>> left = pa.array(["Ada Lovelace", "Alan Turing"], pa.large_string())
+    >>> right = pa.array(["turing, a. m.", "lovelace, ada", "hopper, g."], pa.large_string())
+    >>> [[int(i) for i in side] for side in pair_by_rare_tokens(left, right)]
     [[0, 1], [1, 0]]
     """
     from lakejoin.kernels.rare_token_samples import (
@@ -267,19 +272,19 @@ def pair_by_rare_tokens(
     )
 
     none = np.zeros(0, dtype=np.int64)
-    if not len(mine) or not len(theirs):
+    if not len(left) or not len(right):
         return none, none
-    numbers = np.arange(len(mine))
-    pieces, my_holders, limit = sample_text_tokens(
-        *string_buffers(_no_nulls(mine)), numbers, max(_MINE, 4 * most), MAX_COUNTED
+    numbers = np.arange(len(left))
+    tokens, left_holders, limit = sample_text_tokens(
+        *string_buffers(_no_nulls(left)), numbers, max(_SAMPLED_TOKENS, 4 * most), MAX_COUNTED
     )
-    count = np.zeros(len(pieces), dtype=np.int64)
-    holders = np.empty((len(pieces), MAX_HOLDERS), dtype=np.int64)
+    count = np.zeros(len(tokens), dtype=np.int64)
+    holders = np.empty((len(tokens), MAX_HOLDERS), dtype=np.int64)
     rank = np.uint64(limit)  # the kernel returns an int
-    find_token_holders(*string_buffers(_no_nulls(theirs)), pieces, rank, count, holders)
+    find_token_holders(*string_buffers(_no_nulls(right)), tokens, rank, count, holders)
     holders[(count == 0) | (count > MAX_HOLDERS)] = -1
-    weight = 1 / ((my_holders >= 0).sum(axis=1) * np.maximum(1, count))
-    i = np.repeat(my_holders, MAX_HOLDERS, axis=1).ravel().astype(np.int64)
+    weight = 1 / ((left_holders >= 0).sum(axis=1) * np.maximum(1, count))
+    i = np.repeat(left_holders, MAX_HOLDERS, axis=1).ravel().astype(np.int64)
     j = np.tile(holders, (1, MAX_HOLDERS)).ravel()
     pairs = (i >= 0) & (j >= 0)
     return _best_pairs(

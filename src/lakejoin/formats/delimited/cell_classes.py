@@ -211,7 +211,7 @@ class ColumnHints:
     def of(rows: Iterable[Sequence[str]], width: int) -> ColumnHints:
         """Count the classes in rows that have `width` cells.
 
-        >>> ColumnHints.of([["1", "a"], ["2", "b"]], 2).main(0) == NUMBER
+        >>> ColumnHints.of([["1", "a"], ["2", "b"]], 2).main_class(0) == NUMBER
         True
         """
         columns = list(zip(*(row for row in rows if len(row) == width), strict=True))

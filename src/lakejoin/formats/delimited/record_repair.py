@@ -22,10 +22,10 @@ _JOINED = 8
 _CLOSERS = 4
 _OTHER_DELIMITERS = (",", ";", "\t", "|", " ")
 
-TOO_MANY_CELLS = "row with too many cells was fitted"
-TOO_FEW_CELLS = "row with too few cells was filled up"
-STRAY_QUOTE = "row with a stray quote was fitted"
-OTHER_DELIMITER = "row with another delimiter was fitted"
+TOO_MANY_CELLS = "row with too many cells, repaired"
+TOO_FEW_CELLS = "row with too few cells, filled with nulls"
+STRAY_QUOTE = "row with a stray quote, repaired"
+OTHER_DELIMITER = "row with another delimiter, repaired"
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,7 @@ def find_start(rows: Sequence[Row], width: int, label: str = "") -> TableStart:
     """Find the start of the table in the first records of a file.
 
     >>> find_start([["Report"], [], ["id", "n"], ["1", "5"], ["2", "6"], ["3", "7"]], 2)
-    Start(skip=2, header=1, confidence=1.0)
+    TableStart(skip=2, header=1, confidence=1.0)
     """
     skip = _preamble(rows, width)
     rest = [row for row in rows[skip:] if row]

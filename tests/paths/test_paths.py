@@ -26,8 +26,8 @@ from lakejoin.model import ValueRules
 from lakejoin.paths.path_hops import GraphHops, Hop, SearchedHops, open_hops
 from lakejoin.paths.path_routes import Survivors, count_survivors, find_routes
 from lakejoin.paths.path_tables import PathTables
-from lakejoin.pipeline.build import BuildOptions, Cluster
-from lakejoin.spark.graph_build import make_graph
+from lakejoin.pipeline.build import BuildOptions
+from lakejoin.spark import Cluster, make_graph
 from lakejoin.values.column_encoder import encode_query
 from oracle.lakes import PlainTable
 from oracle.paths import joined_rows

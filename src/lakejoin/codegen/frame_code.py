@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from lakejoin.codegen.join_plan import (
-    ComparedSide,
-    JoinPlan,
-    NumberType,
-    PlanPart,
-    comment_lines,
-    dict_literal,
-    frame_names,
-)
+from collections.abc import Iterable, Sequence
+
+from lakejoin.codegen.join_plan import ComparedSide, JoinPlan, NumberType, PlanPart, frame_names
 from lakejoin.codegen.program_code import pandas_expression, polars_expression, pyspark_expression
+from lakejoin.quoting import comment_lines, dict_literal, quote_backticks
 
-_PYSPARK_HEAD = """\
-from pyspark.sql import functions as F
-
-
-def join(left, right):"""
+PANDAS_IMPORT = "import pandas as pd"
+POLARS_IMPORT = "import polars as pl"
+PYSPARK_IMPORT = "from pyspark.sql import functions as F"
 # Lower case is folded case for nearly all characters, except ß and final sigma. Blanks are those of
 # Python.
 PYSPARK_CANONICAL = r"""    def canonical(text, nulls):
@@ -39,13 +32,22 @@ PYSPARK_LOOKUP = """\
         found = F.try_element_at(F.create_map(*pairs), text) if pairs else F.lit(None)
         return F.when(text.isin(unknown), None).otherwise(F.coalesce(found, others))
 """
-_HOWS = {"inner": "inner", "left": "left", "right": "right", "full": "full"}
 
 
-def write_pyspark(plan: JoinPlan) -> str:
-    """The function that does what the plan says."""
+def function_head(
+    comments: Iterable[str],
+    imported: str,
+    frames: Sequence[str] = ("left", "right"),
+    name: str = "join",
+) -> list[str]:
+    """The first lines of a function of some frames."""
+    return [*comment_lines(comments), f"{imported}\n\n\ndef {name}({', '.join(frames)}):"]
+
+
+def write_pyspark(plan: JoinPlan, name: str = "join") -> str:
+    """The function of this name that does what the plan says."""
     source, target = frame_names(plan)
-    lines = [*comment_lines(plan.comments), _PYSPARK_HEAD]
+    lines = function_head(plan.comments, PYSPARK_IMPORT, name=name)
     sides = [side for part in plan.parts for side in (part.key, *part.sources)]
     lines += [PYSPARK_CANONICAL] if any(side.nulls is not None for side in sides) else []
     lines += [PYSPARK_LOOKUP] if any(side.listed or side.respelt for side in sides) else []
@@ -62,14 +64,14 @@ def write_pyspark(plan: JoinPlan) -> str:
     shown = {"left": plan.names[:width], "right": plan.names[width:]}
     for side in ("left", "right"):
         names = [*shown[side], *keys[side]]
-        own = [f"F.col({pyspark_name(name)!r})" for name in getattr(plan, side)]
+        own = [f"F.col({quote_backticks(name)!r})" for name in getattr(plan, side)]
         kept = ", ".join([*own, *(f"F.col({key!r})" for key in keys[side])])
         lines.append(f"    {side} = {side}.select({kept}).toDF(*{names!r})")
     equal = [
         f"(F.col({left_key!r}) == F.col({right_key!r}))"
         for left_key, right_key in zip(keys["left"], keys["right"], strict=True)
     ]
-    lines.append(f"    joined = left.join(right, {' & '.join(equal)}, {_HOWS[plan.how]!r})")
+    lines.append(f"    joined = left.join(right, {' & '.join(equal)}, {plan.how!r})")
     dropped = ", ".join(repr(name) for name in (*keys["left"], *keys["right"]))
     return "\n".join([*lines, f"    return joined.drop({dropped})"]) + "\n"
 
@@ -116,7 +118,7 @@ def pyspark_key_lines(frame: str, name: str, column: str, side: ComparedSide) ->
 def pyspark_side(side: ComparedSide, part: PlanPart) -> str:
     """What one side compares, before its listed texts are replaced."""
     if part.typed:
-        column = f"F.col({pyspark_name(side.program.columns[0])!r})"
+        column = f"F.col({quote_backticks(side.program.columns[0])!r})"
         if part.number is not NumberType.FLOATING:
             return column
         number = f"{column}.cast('double')"
@@ -128,16 +130,6 @@ def pyspark_side(side: ComparedSide, part: PlanPart) -> str:
     return f"F.lower({text})" if part.normal.lower else text
 
 
-def pyspark_name(name: str) -> str:
-    """The quoted name of a column."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-_PANDAS_HEAD = """\
-import pandas as pd
-
-
-def join(left, right):"""
 _PAIRS = """\
     pairs = left_keys.dropna().merge(right_keys.dropna(), on={on!r})[["left", "right"]]"""
 _LEFT_ALONE = """\
@@ -166,7 +158,7 @@ _PANDAS_NUMBERS = {
 def write_pandas(plan: JoinPlan) -> str:
     """The function that does what the plan says."""
     source, target = frame_names(plan)
-    lines = [*comment_lines(plan.comments), _PANDAS_HEAD]
+    lines = function_head(plan.comments, PANDAS_IMPORT)
     for index, part in enumerate(plan.parts, start=1):
         lines += [
             *pandas_integer_lines(part.key, target),
@@ -250,12 +242,6 @@ def pandas_side(side: ComparedSide, part: PlanPart, frame: str) -> str:
     return text + (".str.lower()" if part.normal.lower else "")
 
 
-_POLARS_HEAD = """\
-import polars as pl
-
-
-def join(left, right):"""
-
 _POLARS_NUMBERS = {
     NumberType.WHOLE: ".cast(pl.Int64)",
     NumberType.UNSIGNED: "",
@@ -267,7 +253,7 @@ def write_polars(plan: JoinPlan) -> str:
     """The function that does what the plan says."""
     source, target = frame_names(plan)
     keys = [plan.unused_name(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
-    lines = [*comment_lines(plan.comments), _POLARS_HEAD]
+    lines = function_head(plan.comments, POLARS_IMPORT)
     for part, key in zip(plan.parts, keys, strict=True):
         lines.append(f"    key = {_polars_where(part, keys[0], polars_side(part.key, part))}")
         lines.append(f"    {target} = {target}.with_columns(key.alias({key!r}))")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.codegen.programs import Program
+from lakejoin.values.column_names import make_names_unique
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_LISTED = 1000  # texts of one list
-_LINE = 96
 
 # A text, and its key; None: it has none. Numbers if numbers are compared.
 Spellings = dict[Any, Any]
@@ -21,7 +20,7 @@ Spellings = dict[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class TextForm:
-    """A form in which texts are compared, with the same result in all systems; see `casing`."""
+    """A form in which texts are compared, with the same result in all systems; see `Casing`."""
 
     trim: bool = False  # blanks only
     lower: bool = False
@@ -39,9 +38,9 @@ class ComparedSide:
     """What one side compares: the result of a program, and texts that stand for another key."""
 
     program: Program
-    cast: frozenset[str]  # columns that are not text yet
-    whole: frozenset[str]  # integer columns among them
-    respelt: Spellings
+    cast: frozenset[str] = frozenset()  # columns that are not text yet
+    whole: frozenset[str] = frozenset()  # integer columns among them
+    respelt: Spellings = field(default_factory=dict)
     listed: bool = False  # only the listed texts have a key
     nulls: tuple[str, ...] | None = None  # null words, if the code computes canonical values
 
@@ -95,33 +94,8 @@ class JoinPlan:
 
     def unused_name(self, name: str) -> str:
         """The name, or a similar one that no column has, ignoring case."""
-        taken = {column.lower() for column in (*self.left, *self.right, *self.names)}
-        while name.lower() in taken:
-            name += "_"
-        return name
-
-
-def comment_lines(texts: Iterable[str], sign: str = "#") -> list[str]:
-    """Comment lines; no text can end its own comment.
-
-    >>> comment_lines(["a\\nb"])
-    ['# a b']
-    """
-    lines = ("".join(c if c.isprintable() else " " for c in text) for text in texts)
-    return [f"{sign} {line}" for line in lines]
-
-
-def dict_literal(respelt: Spellings, indent: str) -> str:
-    """A dictionary literal, on one line or several.
-
-    >>> print(dict_literal({"a": "b", "c": None}, ""))
-    {'a': 'b', 'c': None}
-    """
-    items = [f"{text!r}: {key!r}" for text, key in respelt.items()]
-    line = "{" + ", ".join(items) + "}"
-    if len(indent) + len(line) <= _LINE:
-        return line
-    return "{\n" + "".join(f"{indent}    {item},\n" for item in items) + indent + "}"
+        taken = (*self.left, *self.right, *self.names)
+        return make_names_unique([name], taken, str.lower)[0]
 
 
 def frame_names(plan: JoinPlan) -> tuple[str, str]:

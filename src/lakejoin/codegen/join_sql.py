@@ -2,61 +2,35 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from lakejoin.codegen.join_plan import (
-    ComparedSide,
-    JoinPlan,
-    NumberType,
-    PlanPart,
-    Spellings,
-    TextForm,
-    comment_lines,
-)
+from lakejoin.codegen.join_plan import ComparedSide, JoinPlan, NumberType, PlanPart, Spellings
 from lakejoin.codegen.program_code import duckdb_expression
-from lakejoin.codegen.standard_sql import StandardTexts, identifier, literal
+from lakejoin.codegen.sql_query import SqlQuery, SqlTable, name_query, name_values
+from lakejoin.codegen.standard_sql import StandardTexts
 from lakejoin.errors import InputError
+from lakejoin.quoting import list_literals, quote_identifier, quote_literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
-
-
-def write_sql(
+def build_join_query(
     plan: JoinPlan, left: tuple[str, pa.Table], right: tuple[str, pa.Table], dialect: str = "duckdb"
-) -> str:
+) -> SqlQuery:
     """The query over two tables, given by their names and rows."""
-    if dialect not in DIALECTS:
-        raise InputError(f"dialect must be one of {', '.join(DIALECTS)}, not {dialect!r}")
     check_names("left", plan.left)
     check_names("right", plan.right)
-    sides = [
-        _Side(
-            identifier(name),
-            DuckDBDialect() if dialect == "duckdb" else StandardDialect(plan.unused_name, rows),
-        )
-        for name, rows in (left, right)
-    ]
-    body = (_simple if _is_simple(plan) else _with_lists)(plan, sides[0], sides[1])
-    remarks = [*plan.comments, *(text for side in sides for text in side.dialect.comments)]
-    return "\n".join([*comment_lines(remarks, "--"), body])
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """One of the two tables, and the dialect that writes its cells."""
-
-    name: str
-    dialect: Dialect
-
-    @property
-    def table(self) -> str:
-        """The table with all columns that the cells written so far need."""
-        return self.dialect.table(self.name)
+    writers = make_writers(dialect, (left, right), plan.unused_name)
+    build = _compare_cells if all(part.is_simple for part in plan.parts) else _compare_keys
+    named, tables = build(plan, *writers)
+    width = len(plan.left)
+    columns = select_columns("l", plan.left, plan.left)
+    columns += select_columns("r", plan.right, plan.names[width:])
+    comments = [*plan.comments, *(text for writer in writers for text in writer.comments)]
+    return SqlQuery(columns, tables, named=named, comments=comments)
 
 
 def check_names(side: str, names: Sequence[str]) -> None:
@@ -71,190 +45,211 @@ def check_names(side: str, names: Sequence[str]) -> None:
             )
 
 
-def _is_simple(plan: JoinPlan) -> bool:
-    return all(part.is_simple for part in plan.parts)
+def select_columns(alias: str, names: Sequence[str], shown: Sequence[str]) -> list[str]:
+    """The columns of a table in a SELECT clause, under the names to show."""
+    return [
+        f"{alias}.{quote_identifier(name)}"
+        + ("" if name == shown_name else f" AS {quote_identifier(shown_name)}")
+        for name, shown_name in zip(names, shown, strict=True)
+    ]
 
 
-def _simple(plan: JoinPlan, left: _Side, right: _Side) -> str:
-    """A query with one equality per part."""
+def _compare_cells(
+    plan: JoinPlan, left: TableWriter, right: TableWriter
+) -> tuple[list[str], list[SqlTable]]:
+    """Join on one equality per part."""
     equal = []
     for part in plan.parts:
         left_side, right_side = part.sources[0], part.key
         if plan.source_side == "right":
             left_side, right_side = right_side, left_side
-        cells = left.dialect.cell(left_side, part, "l"), right.dialect.cell(right_side, part, "r")
-        equal.append(" = ".join(cells))
-    return _select(plan, f"{left.table} AS l", f"{right.table} AS r", "\n  AND ".join(equal))
+        equal.append(f"{left.cell(left_side, part, 'l')} = {right.cell(right_side, part, 'r')}")
+    return [], [left.joined("l"), right.joined("r", equal, plan.how)]
 
 
-def _with_lists(plan: JoinPlan, left: _Side, right: _Side) -> str:
-    """A query that computes the key of every row first, then joins on it."""
+def _compare_keys(
+    plan: JoinPlan, left: TableWriter, right: TableWriter
+) -> tuple[list[str], list[SqlTable]]:
+    """Compute the key of every row first, then join on it."""
     source, target = (left, right) if plan.source_side == "left" else (right, left)
-    named = []
     keys = [plan.unused_name(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
-    named += _key_tables(plan, keys, target)
-    named += _source_tables(plan, keys, source)
-    left_table, right_table = "lakejoin_source AS l", "lakejoin_target AS r"
+    named = [*_key_target(plan, keys, target), *_key_source(plan, keys, source)]
+    tables = ["lakejoin_source", "lakejoin_target"]
     if plan.source_side == "right":
-        left_table, right_table = "lakejoin_target AS l", "lakejoin_source AS r"
-    equal = "\n  AND ".join(f"l.{key} = r.{key}" for key in keys)
-    return "WITH\n" + ",\n".join(named) + "\n" + _select(plan, left_table, right_table, equal)
+        tables.reverse()
+    equal = [f"l.{key} = r.{key}" for key in keys]
+    return named, [SqlTable(tables[0], "l"), SqlTable(tables[1], "r", equal, plan.how)]
 
 
-def _key_tables(plan: JoinPlan, keys: list[str], side: _Side) -> list[str]:
+def _key_target(plan: JoinPlan, keys: list[str], writer: TableWriter) -> list[str]:
     """The target table with its key."""
-    named: list[str] = []
-    made: list[str] = []
-    joins, texts = [], []
+    table = _KeyedTable(plan, writer, "t")
     for index, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
-        text, list_name = plan.unused_name(f"lakejoin_text_{index}"), f"lakejoin_spelt_{index}"
-        texts.append(f"{side.dialect.cell(part.key, part, 't')} AS {text}")
-        found = _where(part, _looked_up(part.key, "t." + text, list_name), made)
-        made.append(f"{found} AS {key}")
-        if part.key.respelt:
-            named.append(_values(list_name, part.key.respelt, part, side.dialect))
-            joins.append(f"  LEFT JOIN {list_name} ON {list_name}.written = t.{text}\n")
-    inner = f"(SELECT t.*, {', '.join(texts)} FROM {side.table} AS t) AS t"
-    body = f"  SELECT t.*, {', '.join(made)}\n  FROM {inner}\n{''.join(joins)}"
-    return [*named, f"lakejoin_target AS (\n{body})"]
+        names = f"lakejoin_text_{index}", f"lakejoin_spelt_{index}"
+        table.add_key(key, part, table.look_up(part.key, part, *names))
+    return [*table.named, name_query("lakejoin_target", table.query().text())]
 
 
-def _source_tables(plan: JoinPlan, keys: list[str], side: _Side) -> list[str]:
+def _key_source(plan: JoinPlan, keys: list[str], writer: TableWriter) -> list[str]:
     """The source table with its key: the first existing key that the rules give."""
-    named: list[str] = []
-    made: list[str] = []
-    joins, texts = [], []
+    table = _KeyedTable(plan, writer, "s")
     for index, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
         held, several = f"lakejoin_keys_{index}", len(part.sources) > 1
         if several:
-            named.append(f"{held} AS (SELECT DISTINCT {key} AS meant FROM lakejoin_target)")
+            table.named.append(f"{held} AS (SELECT DISTINCT {key} AS meant FROM lakejoin_target)")
         found = []
-        for number, way in enumerate(part.sources, start=1):
+        for number, rule in enumerate(part.sources, start=1):
             name = f"{index}_{number}"
-            text, list_name = plan.unused_name(f"lakejoin_way_{name}"), f"lakejoin_list_{name}"
-            texts.append(f"{side.dialect.cell(way, part, 's')} AS {text}")
-            if way.respelt or way.listed:
-                named.append(_values(list_name, way.respelt, part, side.dialect))
-                joins.append(f"  LEFT JOIN {list_name} ON {list_name}.written = s.{text}\n")
-            given = _looked_up(way, f"s.{text}", list_name)
+            text = table.look_up(rule, part, f"lakejoin_way_{name}", f"lakejoin_list_{name}")
             if several:
-                joins.append(
-                    f"  LEFT JOIN {held} AS found_{name} ON found_{name}.meant = {given}\n"
-                )
-            found.append(f"found_{name}.meant" if several else given)
-        first = f"coalesce({', '.join(found)})" if several else found[0]
-        made.append(f"{_where(part, first, made)} AS {key}")
-    inner = f"(SELECT s.*, {', '.join(texts)} FROM {side.table} AS s) AS s"
-    body = f"  SELECT s.*, {', '.join(made)}\n  FROM {inner}\n{''.join(joins)}"
-    return [*named, f"lakejoin_source AS (\n{body})"]
+                table.join(held, f"found_{name}", f"found_{name}.meant = {text}")
+                text = f"found_{name}.meant"
+            found.append(text)
+        table.add_key(key, part, f"coalesce({', '.join(found)})" if several else found[0])
+    return [*table.named, name_query("lakejoin_source", table.query().text())]
 
 
-def _where(part: PlanPart, text: str, made: list[str]) -> str:
-    """What a part compares, if it only applies to some keys of the first part."""
-    if not part.only:
-        return text
-    key = made[0].rpartition(" AS ")[0]
-    return f"CASE WHEN {key} IN ({', '.join(map(literal, part.only))}) THEN {text} ELSE '' END"
+class _KeyedTable:
+    """A table with keys for the parts of a plan, and the named lists that these need."""
+
+    def __init__(self, plan: JoinPlan, writer: TableWriter, alias: str) -> None:
+        self.named: list[str] = []
+        self._plan, self._writer, self._alias = plan, writer, alias
+        self._texts: list[str] = []
+        self._lists: list[SqlTable] = []
+        self._keys: dict[str, str] = {}
+
+    def look_up(self, side: ComparedSide, part: PlanPart, text_name: str, list_name: str) -> str:
+        """The key of a side's text, replaced if it is listed."""
+        name = self._plan.unused_name(text_name)
+        self._texts.append(f"{self._writer.cell(side, part, self._alias)} AS {name}")
+        text = f"{self._alias}.{name}"
+        if not (side.respelt or side.listed):
+            return text
+        self.named.append(_list_spellings(list_name, side.respelt, part, self._writer.text_type))
+        self.join(list_name, "", f"{list_name}.written = {text}")
+        if side.listed:
+            return f"{list_name}.meant"
+        return f"CASE WHEN {list_name}.written IS NULL THEN {text} ELSE {list_name}.meant END"
+
+    def join(self, source: str, alias: str, on: str) -> None:
+        """Keep all rows, with those of another table where the condition holds."""
+        self._lists.append(SqlTable(source, alias, [on], "left"))
+
+    def add_key(self, key: str, part: PlanPart, text: str) -> None:
+        """Add the key of a part; some parts only apply to some keys of the first part."""
+        if part.only:
+            first = next(iter(self._keys.values()))
+            text = f"CASE WHEN {first} IN ({list_literals(part.only)}) THEN {text} ELSE '' END"
+        self._keys[key] = text
+
+    def query(self) -> SqlQuery:
+        """The rows of the table with their keys."""
+        rows = f"{self._alias}.*"
+        texts = SqlQuery([rows, *self._texts], [self._writer.joined(self._alias)]).text(" ")
+        keys = [f"{text} AS {key}" for key, text in self._keys.items()]
+        return SqlQuery([rows, *keys], [SqlTable(f"({texts})", self._alias), *self._lists])
 
 
-def _looked_up(side: ComparedSide, text: str, list_name: str) -> str:
-    """The key of a text, replaced if it is listed."""
-    if side.listed:
-        return f"{list_name}.meant"
-    if not side.respelt:
-        return text
-    return f"CASE WHEN {list_name}.written IS NULL THEN {text} ELSE {list_name}.meant END"
-
-
-def _values(name: str, respelt: Spellings, part: PlanPart, dialect: Dialect) -> str:
-    nothing = f"CAST(NULL AS {'DOUBLE PRECISION' if part.typed else dialect.text})"
-    quote = _number if part.typed else literal
+def _list_spellings(name: str, spellings: Spellings, part: PlanPart, text_type: str) -> str:
+    """A named list of texts or numbers with their keys."""
+    nothing = f"CAST(NULL AS {'DOUBLE PRECISION' if part.typed else text_type})"
+    quote = _number_literal if part.typed else quote_literal
     rows = [
-        f"({quote(text)}, {nothing if key is None else quote(key)})"
-        for text, key in respelt.items()
+        (quote(text), nothing if key is None else quote(key)) for text, key in spellings.items()
     ]
-    listed = ",\n    ".join(rows or [f"({nothing}, {nothing})"])
-    return f"{name}(written, meant) AS (\n  VALUES\n    {listed}\n)"
+    return name_values(name, ("written", "meant"), rows or [(nothing, nothing)])
 
 
-def _number(number: float) -> str:
+def _number_literal(number: float) -> str:
     """A floating-point literal, not a decimal one."""
     text = repr(number)
     return text if "e" in text else f"{text}e0"
 
 
-def _select(plan: JoinPlan, left: str, right: str, on: str) -> str:
-    width = len(plan.left)
-    cells = [f"l.{identifier(name)}" for name in plan.left]
-    cells += [
-        f"r.{identifier(name)}" + ("" if name == shown else f" AS {identifier(shown)}")
-        for name, shown in zip(plan.right, plan.names[width:], strict=True)
-    ]
-    return f"SELECT {', '.join(cells)}\nFROM {left}\n{_JOINS[plan.how]} {right}\n  ON {on};"
-
-
 DIALECTS = ("duckdb", "standard")
 
 
-class Dialect(Protocol):
+def make_writers(
+    dialect: str, tables: Sequence[tuple[str, pa.Table]], unused_name: Callable[[str], str]
+) -> list[TableWriter]:
+    """The writers of the cells of tables, given by their names and rows."""
+    if dialect not in DIALECTS:
+        raise InputError(f"dialect must be one of {', '.join(DIALECTS)}, not {dialect!r}")
+    if dialect == "duckdb":
+        return [DuckDBWriter(name) for name, _ in tables]
+    return [StandardWriter(name, rows, unused_name) for name, rows in tables]
+
+
+class TableWriter(ABC):
     """Writes the compared cells of one table."""
 
-    comments: list[str]
-    text: str  # the type of texts
+    text_type: str
+    trimmed: str  # an expression without surrounding blanks
+
+    def __init__(self, name: str) -> None:
+        self.name = quote_identifier(name)
+        self.comments: list[str] = []
+
+    def joined(self, alias: str, on: Sequence[str] = (), how: str = "inner") -> SqlTable:
+        """The table in a query, with all columns that the cells written so far need."""
+        return SqlTable(self.source(), alias, on, how)
 
     def cell(self, side: ComparedSide, part: PlanPart, alias: str) -> str:
         """The result of a program for a row, in the form in which it is compared."""
+        if part.typed:
+            cell = f"{alias}.{quote_identifier(side.program.columns[0])}"
+            return self.number(cell) if part.number is NumberType.FLOATING else cell
+        text = self.text(side, alias)
+        text = self.trimmed.format(text) if part.normal.trim else text
+        return f"lower({text})" if part.normal.lower else text
 
-    def table(self, name: str) -> str:
-        """The table with all columns that the cells need."""
+    @abstractmethod
+    def source(self) -> str:
+        """What stands for the table in a FROM clause."""
+
+    @abstractmethod
+    def number(self, cell: str) -> str:
+        """A floating-point cell; NaN equals itself in SQL, but here it is a missing value."""
+
+    @abstractmethod
+    def text(self, side: ComparedSide, alias: str) -> str:
+        """The result of a program for a row."""
 
 
-class DuckDBDialect:
+class DuckDBWriter(TableWriter):
     """Short SQL for DuckDB."""
 
-    text = "VARCHAR"
+    text_type = "VARCHAR"
+    trimmed = "trim({}, ' ')"
 
-    def __init__(self) -> None:
-        self.comments: list[str] = []
+    def source(self) -> str:
+        return self.name
 
-    def cell(self, side: ComparedSide, part: PlanPart, alias: str) -> str:
-        if part.typed:
-            cell = f"{alias}.{identifier(side.program.columns[0])}"
-            if part.number is not NumberType.FLOATING:
-                return cell
-            # NaN equals itself in SQL; here it is a missing value.
-            return f"nullif(CAST({cell} AS DOUBLE), 'NaN'::DOUBLE)"
-        return _formed(
-            duckdb_expression(side.program, side.cast, alias), part.normal, "trim({}, ' ')"
-        )
+    def number(self, cell: str) -> str:
+        return f"nullif(CAST({cell} AS DOUBLE), 'NaN'::DOUBLE)"
 
-    def table(self, name: str) -> str:
-        return name
+    def text(self, side: ComparedSide, alias: str) -> str:
+        return duckdb_expression(side.program, side.cast, alias)
 
 
-class StandardDialect:
+class StandardWriter(TableWriter):
     """SQL that runs nearly everywhere."""
 
-    text = "VARCHAR(100)"
+    text_type = "VARCHAR(100)"
+    trimmed = "TRIM(BOTH ' ' FROM {})"
 
-    def __init__(self, free: Callable[[str], str], rows: pa.Table) -> None:
-        self._texts = StandardTexts(rows, free)
+    def __init__(self, name: str, rows: pa.Table, unused_name: Callable[[str], str]) -> None:
+        super().__init__(name)
+        self._texts = StandardTexts(rows, unused_name)
         self.comments = self._texts.comments
 
-    def cell(self, side: ComparedSide, part: PlanPart, alias: str) -> str:
-        if part.typed:
-            cell = f"{alias}.{identifier(side.program.columns[0])}"
-            if part.number is not NumberType.FLOATING:
-                return cell
-            number = f"CAST({cell} AS DOUBLE PRECISION)"
-            return f"CASE WHEN UPPER(CAST({number} AS {self.text})) <> 'NAN' THEN {number} END"
-        text = self._texts.of(side.program, side.cast, alias)
-        return _formed(text, part.normal, "TRIM(BOTH ' ' FROM {})")
+    def source(self) -> str:
+        return self._texts.table(self.name)
 
-    def table(self, name: str) -> str:
-        return self._texts.table(name)
+    def number(self, cell: str) -> str:
+        number = f"CAST({cell} AS DOUBLE PRECISION)"
+        return f"CASE WHEN UPPER(CAST({number} AS {self.text_type})) <> 'NAN' THEN {number} END"
 
-
-def _formed(text: str, normal: TextForm, trimmed: str) -> str:
-    text = trimmed.format(text) if normal.trim else text
-    return f"lower({text})" if normal.lower else text
+    def text(self, side: ComparedSide, alias: str) -> str:
+        return self._texts.of(side.program, side.cast, alias)

@@ -1,7 +1,7 @@
 """Generate pandas, polars, SQL and PySpark code for programs.
 
-Each is one expression of the system's own functions, with the results of `applying.apply`: null
-for missing substrings, shorter results for short texts. On lower and upper case, see `casing`.
+Each is one expression of the system's own functions, with the results of `apply_program`: null
+for missing substrings, shorter results for short texts. On lower and upper case, see `Casing`.
 Columns named in `cast` are not text and are converted first.
 """
 
@@ -22,6 +22,8 @@ from lakejoin.codegen.programs import (
     slice_bounds,
     takes_all,
 )
+from lakejoin.codegen.sql_query import replace_texts
+from lakejoin.quoting import quote_backticks, quote_identifier, quote_literal
 
 
 def pandas_expression(program: Program, frame: str = "df") -> str:
@@ -99,14 +101,13 @@ def duckdb_expression(program: Program, cast: Collection[str] = (), table: str =
     """
 
     def part(o: Extract) -> str:
-        quoted = o.column.replace('"', '""')
-        text = f'{table}."{quoted}"' if table else f'"{quoted}"'
+        text = (f"{table}." if table else "") + quote_identifier(o.column)
         text = f"CAST({text} AS VARCHAR)" if o.column in cast else text
         for separator, index in o.splits:
             substrings = (
-                f"regexp_extract_all({text}, {_sql_text(separator.inside)})"
+                f"regexp_extract_all({text}, {quote_literal(separator.inside)})"
                 if isinstance(separator, Runs)
-                else f"string_split({text}, {_sql_text(separator)})"
+                else f"string_split({text}, {quote_literal(separator)})"
             )
             text = f"{substrings}[{_from_one(index)}]"
         if o.start or o.length is not None:
@@ -115,15 +116,14 @@ def duckdb_expression(program: Program, cast: Collection[str] = (), table: str =
         text = f"left({text}, {-o.drop})" if o.drop else text
         for pattern, by in REPLACEMENTS.get(o.form, ()):
             replacement = replacement_text(by, "\\{}")
-            text = f"regexp_replace({text}, {_sql_text(pattern)}, '{replacement}', 'g')"
+            text = f"regexp_replace({text}, {quote_literal(pattern)}, '{replacement}', 'g')"
         if o.form in LOOKUPS:
             key = f"lower(left({text}, 3))" if by_first_letters(o.form) else text
-            whens = (f"WHEN '{k}' THEN '{v}'" for k, v in LOOKUPS[o.form].items())
-            text = f"CASE {key} {' '.join(whens)} END"
+            text = replace_texts(key, LOOKUPS[o.form])
         text = f"(repeat('0', {o.width} - length({text})) || {text})" if o.width else text
         return f"{o.casing}({text})" if o.casing else text
 
-    return " || ".join(_operators(program, _sql_text, part))
+    return " || ".join(_operators(program, quote_literal, part))
 
 
 def pyspark_expression(program: Program, cast: Collection[str] = ()) -> str:
@@ -135,8 +135,8 @@ def pyspark_expression(program: Program, cast: Collection[str] = ()) -> str:
     """
 
     def part(o: Extract) -> str:
-        quoted = "`" + o.column.replace("`", "``") + "`"
-        text = f"F.col({quoted!r})" + (".cast('string')" if o.column in cast else "")
+        text = f"F.col({quote_backticks(o.column)!r})"
+        text += ".cast('string')" if o.column in cast else ""
         for separator, index in o.splits:
             substrings = (
                 f"F.regexp_extract_all({text}, F.lit({separator.inside!r}), F.lit(0))"
@@ -188,10 +188,6 @@ def _end(pattern: str, end: str) -> str:
 def _from_one(index: int) -> int:
     """A 0-based index as SQL counts it; negative indexes stay."""
     return index if index < 0 else index + 1
-
-
-def _sql_text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _java_pattern(text: str) -> str:

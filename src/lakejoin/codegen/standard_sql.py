@@ -26,7 +26,9 @@ from lakejoin.codegen.programs import (
     by_first_letters,
     takes_all,
 )
+from lakejoin.codegen.sql_query import replace_texts
 from lakejoin.errors import InputError
+from lakejoin.quoting import quote_identifier, quote_literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,11 +59,10 @@ class StandardTexts:
 
     def of(self, program: Program, cast: Collection[str], alias: str) -> str:
         """The result of a program over a row of `alias`, which is `table()`."""
-        parts = [
-            literal(o.text) if isinstance(o, Constant) else self._part(o, cast)
+        return " || ".join(
+            quote_literal(o.text) if isinstance(o, Constant) else f"{alias}.{self._part(o, cast)}"
             for o in program.operators
-        ]
-        return " || ".join(f"{alias}.{part}" if part[0] == '"' else part for part in parts)
+        )
 
     def table(self, name: str) -> str:
         """The table with all columns that `of` has used so far."""
@@ -77,7 +78,7 @@ class StandardTexts:
             depth = 1 + max(self._depth.get(name, 0) for name in over)
             while len(self._layers) < depth:
                 self._layers.append([])
-            name = identifier(self._free(f"lakejoin_made_{len(self._made) + 1}"))
+            name = quote_identifier(self._free(f"lakejoin_made_{len(self._made) + 1}"))
             self._layers[depth - 1].append(f"{expression} AS {name}")
             self._depth[name] = depth
             self._made[expression] = name
@@ -87,7 +88,7 @@ class StandardTexts:
 
     def _part(self, o: Extract, cast: Collection[str]) -> str:
         """The column with the result of an operator."""
-        text = identifier(o.column)
+        text = quote_identifier(o.column)
         if o.column in cast:
             text = self._let(f"CAST({_at(text)} AS VARCHAR(100))", text)
         if not self._can_be_written(o):
@@ -99,7 +100,7 @@ class StandardTexts:
         text = text if takes_all(o) else self._let(_cut(o, _at(text)), text)
         text = self._formed(o, text)
         if o.width:
-            zeros = f"SUBSTRING({literal('0' * o.width)} FROM CHAR_LENGTH({_at(text)}) + 1)"
+            zeros = f"SUBSTRING({quote_literal('0' * o.width)} FROM CHAR_LENGTH({_at(text)}) + 1)"
             text = self._let(f"{zeros} || {_at(text)}", text)
         if o.casing:
             text = self._let(f"{o.casing.upper()}({_at(text)})", text)
@@ -115,7 +116,7 @@ class StandardTexts:
         """The text, and the rest after each of `count` separators; null if there is none."""
         rests = [text]
         for _ in range(count):
-            rest, sign = _at(rests[-1]), literal(separator)
+            rest, sign = _at(rests[-1]), quote_literal(separator)
             position = f"POSITION({sign} IN {rest})"
             after = f"SUBSTRING({rest} FROM {position} + {len(separator)})"
             rests.append(self._let(f"CASE WHEN {position} > 0 THEN {after} END", rests[-1]))
@@ -125,8 +126,7 @@ class StandardTexts:
         text = _at(name)
         if o.form in LOOKUPS:
             key = f"LOWER(SUBSTRING({text} FROM 1 FOR 3))" if by_first_letters(o.form) else text
-            whens = (f"WHEN '{k}' THEN '{v}'" for k, v in LOOKUPS[o.form].items())
-            return self._let(f"CASE {key} {' '.join(whens)} END", name)
+            return self._let(replace_texts(key, LOOKUPS[o.form]), name)
         if o.form is Form.NO_ZEROS:
             return self._let(_without_zeros(text), name)
         if o.form is Form.NO_FIRST_WORD:
@@ -180,18 +180,7 @@ class StandardTexts:
             self.comments.append(comment)
         if not pairs:
             return self._let("CAST(NULL AS VARCHAR(100))", text)
-        whens = (f"WHEN {literal(p['text'])} THEN {literal(p['made'])}" for p in pairs)
-        return self._let(f"CASE {_at(text)} {' '.join(whens)} END", text)
-
-
-def identifier(name: str) -> str:
-    """The quoted name of a table or column."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A text literal in SQL."""
-    return "'" + text.replace("'", "''") + "'"
+        return self._let(replace_texts(_at(text), {p["text"]: p["made"] for p in pairs}), text)
 
 
 def _at(column: str) -> str:
@@ -200,7 +189,7 @@ def _at(column: str) -> str:
 
 def _before(text: str, separator: str) -> str:
     """The text before the first separator, or the whole text."""
-    position = f"POSITION({literal(separator)} IN {text})"
+    position = f"POSITION({quote_literal(separator)} IN {text})"
     return (
         f"CASE WHEN {position} > 0 THEN SUBSTRING({text} FROM 1 FOR {position} - 1) ELSE {text} END"
     )
@@ -208,7 +197,7 @@ def _before(text: str, separator: str) -> str:
 
 def _from_the_end(rests: list[str], separator: str, back: int) -> str:
     """The `back`-th substring from the end, if the last rest is the last substring."""
-    whens = [f"WHEN POSITION({literal(separator)} IN {_at(rests[-1])}) > 0 THEN NULL"]
+    whens = [f"WHEN POSITION({quote_literal(separator)} IN {_at(rests[-1])}) > 0 THEN NULL"]
     for last in range(len(rests) - 1, back - 2, -1):
         piece = _at(rests[last]) if back == 1 else _before(_at(rests[last - back + 1]), separator)
         whens.append(f"WHEN {_at(rests[last])} IS NOT NULL THEN {piece}")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from lakejoin.paths.path_hops import Hop
 from lakejoin.paths.path_routes import Survivors
-from lakejoin.search.answer_display import format_percent
+from lakejoin.render.answer_base import AnswerBase
+from lakejoin.render.report import Cell, Column, Report, Row, line, lines
+from lakejoin.text_format import clip, format_percent
 
-if TYPE_CHECKING:
-    from lakejoin.paths.path_tables import PathTables
+_LONG_NAME = 200
+_COLUMNS = (
+    Column("#"),
+    Column("from", right=False, keep="end"),
+    Column("surviving", right=False),
+    Column("rows", right=False),
+    Column("joined", right=False),
+)
+_SEARCHED = "joins were searched for from both ends; run lakejoin graph to cover all tables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,30 +36,32 @@ class PathJoin:
     shared: int
     containment: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "table": self.table,
-            "column": self.column,
-            "other_table": self.other_table,
-            "other_column": self.other_column,
-            "shared": self.shared,
-            "containment": self.containment,
-        }
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path:
     """A chain of joins from one table to another.
 
     Of the `total` rows of the first table, `rows` survive; the result has `joined` rows.
+
+    >>> path = lake.paths("mine.csv", "cities.csv")[0]
+    >>> len(path.joins), path.rows
+    (1, 4)
     """
 
     rank: int
     joins: tuple[PathJoin, ...]
     survivors: Survivors
-    _tables: PathTables
-    _route: tuple[Hop, ...]
+    write_sql: Callable[[], str]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Path:
+        """Read the JSON of `to_dict`."""
+        joins = tuple(
+            PathJoin(**{name: join[name] for name in PathJoin.__dataclass_fields__})
+            for join in data["joins"]
+        )
+        survivors = Survivors(data["rows"], data["total"], data["joined"])
+        return cls(data["rank"], joins, survivors, lambda: str(data["sql"]))
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -75,15 +85,13 @@ class Path:
 
     def sql(self) -> str:
         """The join as DuckDB SQL."""
-        from lakejoin.paths.path_sql import write_path_sql
-
-        return write_path_sql(self._tables, self._route)
+        return self.write_sql()
 
     def to_dict(self) -> dict[str, Any]:
         """The path for JSON; the keys are stable."""
         return {
             "rank": self.rank,
-            "joins": [join.to_dict() for join in self.joins],
+            "joins": [asdict(join) for join in self.joins],
             "rows": self.rows,
             "total": self.total,
             "joined": self.joined,
@@ -95,50 +103,84 @@ class Path:
         surviving = f"{format_percent(self.survivors.share)} of {self.total:,} rows survive"
         return f"{self.joins[0].table}: {', then '.join(steps)} ({surviving})"
 
+    def row(self) -> Row:
+        """The row of a report."""
+        share = self.survivors.share
+        cells = (
+            Cell(str(self.rank), "dim"),
+            Cell(clip(self.joins[0].table, _LONG_NAME), "bold"),
+            Cell(f"{format_percent(share):>4}", bar=share),
+            Cell(f"{self.rows:,} of {self.total:,} rows survive"),
+            Cell(f"the join has {self.joined:,} rows"),
+        )
+        return Row(cells, lines(self._steps()))
+
+    def _steps(self) -> list[str]:
+        return [
+            f"→ {clip(join.other_table, _LONG_NAME)}   by {join.column} = {join.other_column} "
+            f"({format_percent(join.containment)} of the values)"
+            for join in self.joins
+        ]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Paths(Sequence[Path]):
+class Paths(AnswerBase[Path]):
     """The paths from one table to another, at most `k`, those with the most surviving rows first.
 
-    If there is no path, `none` says what comes closest. `is_searched` is true if the index has no
+    If there is no path, `none` says what comes closest. `searched` is true if the index has no
     complete join graph and joins were searched for, so that not all tables were considered.
     `notes` say how the tables were read.
+
+    >>> paths = lake.paths("mine.csv", "cities.csv")
+    >>> len(paths), paths.searched
+    (1, False)
     """
 
     table: str
     other_table: str
-    paths: tuple[Path, ...]
+    results: tuple[Path, ...]
     none: str
     searched: bool
     seconds: float
     notes: tuple[str, ...] = ()
 
-    def __len__(self) -> int:
-        return len(self.paths)
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Paths:
+        """Read the JSON of `to_dict`."""
+        return cls(
+            data["table"],
+            data["other_table"],
+            tuple(map(Path.from_dict, data["paths"])),
+            data["none"],
+            data["searched"],
+            data["seconds"],
+            tuple(data["notes"]),
+        )
 
-    def __iter__(self) -> Iterator[Path]:
-        return iter(self.paths)
-
-    @overload
-    def __getitem__(self, index: int) -> Path: ...
-    @overload
-    def __getitem__(self, index: slice) -> Paths: ...
-    def __getitem__(self, index: int | slice) -> Path | Paths:
-        if isinstance(index, slice):
-            return replace(self, paths=self.paths[index])
-        return self.paths[index]
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The paths, those with the most surviving rows first."""
+        return self.results
 
     def to_dict(self) -> dict[str, Any]:
         """The answer for JSON; the keys are stable."""
         return {
             "table": self.table,
             "other_table": self.other_table,
-            "paths": [path.to_dict() for path in self.paths],
+            "paths": [path.to_dict() for path in self.results],
             "none": self.none,
             "searched": self.searched,
             "notes": list(self.notes),
             "seconds": self.seconds,
         }
 
-    def __repr__(self) -> str:
-        return "\n".join(f"{path.rank}  {path!r}" for path in self.paths) or self.none
+    def report(self) -> Report:
+        """What the answer shows."""
+        found = {0: self.none, 1: "1 path"}.get(len(self), f"{len(self):,} paths")
+        title = f"{found} from {self.table} to {self.other_table}" if len(self) else found
+        return Report(
+            title=line(title),
+            columns=_COLUMNS,
+            rows=tuple(path.row() for path in self.results),
+            notes=(*self.notes, *((_SEARCHED,) if self.searched else ())),
+        )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,24 +74,15 @@ class Hop:
         )
 
 
-class Hops(Protocol):
-    """Lists what a table joins with."""
-
-    widest: int  # tables that are followed up, for each further join
-
-    def of(self, table: SegmentRef) -> list[Hop]:
-        """The joins of a table, those that most rows survive first."""
-
-
-class _Known:
+class _TableFacts:
     """Facts about tables and columns; for tables of the lake, from the catalog."""
 
     def __init__(self, tables: PathTables) -> None:
         self.tables = tables
         self._segments = tables.snapshot.segments
-        self._places = [SegmentTables(segment) for segment in self._segments]
+        self._segment_tables = [SegmentTables(segment) for segment in self._segments]
         self._texts: dict[tuple[str, int], list[str]] = {}  # names and types, by segment
-        self._things: dict[SegmentRef, list[str]] = {}
+        self._entities: dict[SegmentRef, list[str]] = {}
 
     def hop(self, column: SegmentRef, other: SegmentRef, shared: int) -> Hop | None:
         """The join of two columns, or None if it does not count."""
@@ -104,7 +95,7 @@ class _Known:
         tables = [self.table_of(end) for end in ends]
         if tables[0] == tables[1]:
             return None
-        named = self.of_one_thing(column, other)
+        named = self.name_same_entity(column, other)
         numbers = any(self._text("type", end) in _NUMBERS for end in ends)
         if numbers and not named:  # texts need no matching name
             return None
@@ -116,15 +107,15 @@ class _Known:
         figures = (shared, size, other_size, full, other_full, refers)
         return Hop(tables[0], column, tables[1], other, *figures)
 
-    def of_one_thing(self, column: SegmentRef, other: SegmentRef) -> bool:
+    def name_same_entity(self, column: SegmentRef, other: SegmentRef) -> bool:
         """Whether the names of two columns refer to the same entity."""
-        return same_entity(self._thing(column), self._thing(other))
+        return same_entity(self._entity(column), self._entity(other))
 
     def table_of(self, column: SegmentRef) -> SegmentRef:
         """The table of a column."""
         if is_external(column):
             return column[0], 0
-        return column[0], self._places[column[0]].table_of(column[1])
+        return column[0], self._segment_tables[column[0]].table_of(column[1])
 
     def _refers(self, columns: Sequence[SegmentRef], sizes: Sequence[float], shared: int) -> bool:
         """Whether nearly all values of one column are in the other, which is a key."""
@@ -133,25 +124,25 @@ class _Known:
             for size, key in zip(sizes, reversed(columns), strict=True)
         )
 
-    def _thing(self, column: SegmentRef) -> list[str]:
-        if column not in self._things:
+    def _entity(self, column: SegmentRef) -> list[str]:
+        if column not in self._entities:
             table = self.table_of(column)
             name = (
                 self.tables.table(table).name
                 if is_external(column)
-                else self._places[column[0]].table_name(table[1])
+                else self._segment_tables[column[0]].table_name(table[1])
             )
-            self._things[column] = entity_of(self._text("name", column), table_subject(name))
-        return self._things[column]
+            self._entities[column] = entity_of(self._text("name", column), table_subject(name))
+        return self._entities[column]
 
     def _figure(self, name: str, column: SegmentRef) -> float:
         if is_external(column):
             return float(getattr(self.tables.table((column[0], 0)).profile(column[1]), name))
-        return float(self._places[column[0]].profile(name)[column[1]])
+        return float(self._segment_tables[column[0]].profile(name)[column[1]])
 
     def _rows(self, column: SegmentRef) -> float:
         if is_external(column):
-            return float(self.tables.rows((column[0], 0)))
+            return float(self.tables.table((column[0], 0)).rows())
         return float(self._segments[column[0]].column_rows[column[1]])
 
     def _text(self, name: str, column: SegmentRef) -> str:
@@ -170,47 +161,81 @@ def _best(hops: Iterable[Hop | None]) -> list[Hop]:
     return sorted(joins, key=lambda hop: (-hop.survives, -hop.shared, hop.other, hop.column))
 
 
-class GraphHops:
-    """Joins from the graph that `lakejoin graph` built."""
+class Hops:
+    """What tables join with; every table is looked up once."""
+
+    widest: int  # tables that are followed up, for each further join
+
+    def __init__(self, searcher: Searcher, tables: PathTables) -> None:
+        self._searcher = searcher
+        self._facts = _TableFacts(tables)
+        self._hops: dict[SegmentRef, list[Hop]] = {}
+
+    def of(self, table: SegmentRef) -> list[Hop]:
+        """The joins of a table, those that most rows survive first."""
+        if table not in self._hops:
+            self._hops[table] = _best(self._find(table))
+        return self._hops[table]
+
+    def _find(self, table: SegmentRef) -> Iterable[Hop | None]:
+        """Search with the columns of a table that may be keys."""
+        tables = self._facts.tables
+        query_table = tables.table(table)
+        try:
+            keys = find_plausible_keys(query_table, self._searcher)
+        except InputError:
+            return
+        for key in keys:
+            if not len(query_table.query(key)):
+                continue
+            is_number = query_table.profile(key).type in _NUMBERS
+            options = _BY_NUMBERS if is_number else _BY_TEXTS
+            for result in self._searcher.results(query_table, key, options)[0]:
+                assert result.found is not None, "a result of a search has a location"
+                other = result.found.segment_index, result.found.segment_columns[0]
+                yield self._facts.hop(tables.column_ref(table, key), other, result.matched)
+
+
+class SearchedHops(Hops):
+    """Joins that are searched for on demand."""
+
+    widest = 6
+
+
+class GraphHops(Hops):
+    """Joins from the graph that `lakejoin graph` built; outside the lake, searched for."""
 
     widest = 40
 
     def __init__(self, searcher: Searcher, tables: PathTables, graph: JoinGraph) -> None:
-        self._searcher = searcher
+        super().__init__(searcher, tables)
         self._graph = graph
-        self._known = _Known(tables)
-        self._found: dict[SegmentRef, list[Hop]] = {}
 
-    def of(self, table: SegmentRef) -> list[Hop]:
-        """The joins of a table; those of a table outside the lake are searched for."""
-        if table not in self._found:
-            own = is_external(table)
-            hops = _searched(self._searcher, self._known, table) if own else self._of(table)
-            self._found[table] = _best(hops)
-        return self._found[table]
-
-    def _of(self, table: SegmentRef) -> Iterable[Hop | None]:
+    def _find(self, table: SegmentRef) -> Iterable[Hop | None]:
+        if is_external(table):
+            yield from super()._find(table)
+            return
         nodes = self._graph.nodes
         entry = nodes.snapshot.segments[table[0]].catalog.table(table[1])
         columns = np.arange(entry.first, entry.first + entry.width)
         pairs = self._graph.pairs_of(table[0], columns)
-        mine = nodes.columns(pairs.segment, pairs.column)
+        column = nodes.columns(pairs.segment, pairs.column)
         other = nodes.columns(pairs.other_segment, pairs.other_column)
-        unique = np.maximum(nodes.profile("uniqueness", mine), nodes.profile("uniqueness", other))
-        pairs, mine = pairs.take(unique >= _UNIQUE), mine[unique >= _UNIQUE]
+        unique = np.maximum(nodes.profile("uniqueness", column), nodes.profile("uniqueness", other))
+        pairs, column = pairs.take(unique >= _UNIQUE), column[unique >= _UNIQUE]
         # Those that most rows survive, then the tightest: of two columns that hold all values, the
         # smaller is more likely the one referred to.
-        numbers = nodes.is_number(mine)
+        numbers = nodes.is_number(column)
         order = np.lexsort((pairs.other_size, -pairs.shared / pairs.size))
         texts = _ends(pairs.take(order[~numbers[order]][:_TEXTS]))
         # Very many columns hold the same numbers: most are skipped because of their names.
         named = (
             pair
             for pair in _ends(pairs.take(order[numbers[order]]))
-            if self._known.of_one_thing(pair[0], pair[1])
+            if self._facts.name_same_entity(pair[0], pair[1])
         )
         for pair in chain(texts, islice(named, _OF_NUMBERS)):
-            yield self._known.hop(*pair)
+            yield self._facts.hop(*pair)
 
 
 def _ends(pairs: ColumnPairs) -> Iterable[tuple[SegmentRef, SegmentRef, int]]:
@@ -221,41 +246,6 @@ def _ends(pairs: ColumnPairs) -> Iterable[tuple[SegmentRef, SegmentRef, int]]:
         pairs.shared.tolist(),
         strict=True,
     )
-
-
-class SearchedHops:
-    """Joins that are searched for on demand, by the columns that may be keys."""
-
-    widest = 6
-
-    def __init__(self, searcher: Searcher, tables: PathTables) -> None:
-        self._searcher = searcher
-        self._known = _Known(tables)
-        self._found: dict[SegmentRef, list[Hop]] = {}
-
-    def of(self, table: SegmentRef) -> list[Hop]:
-        """The joins of a table."""
-        if table not in self._found:
-            self._found[table] = _best(_searched(self._searcher, self._known, table))
-        return self._found[table]
-
-
-def _searched(searcher: Searcher, known: _Known, table: SegmentRef) -> Iterable[Hop | None]:
-    """The joins of a table, found by searching with its columns."""
-    query_table = known.tables.table(table)
-    try:
-        keys = find_plausible_keys(query_table, searcher)
-    except InputError:
-        return
-    for key in keys:
-        if not len(query_table.query(key)):
-            continue
-        is_number = query_table.profile(key).type in _NUMBERS
-        options = _BY_NUMBERS if is_number else _BY_TEXTS
-        for result in searcher.results(query_table, key, options)[0]:
-            assert result.found is not None, "a result of a search has a location"
-            other = result.found.segment_index, result.found.segment_columns[0]
-            yield known.hop(known.tables.column_ref(table, key), other, result.matched)
 
 
 def open_hops(searcher: Searcher, tables: PathTables) -> GraphHops | SearchedHops:

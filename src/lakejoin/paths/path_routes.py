@@ -38,7 +38,7 @@ def find_routes(
     from_end = is_external(end)
     there = _halves(hops, begin, _longer_half(joins, not from_end))
     back = _halves(hops, end, _longer_half(joins, from_end))
-    found: set[Route] = set()
+    routes: set[Route] = set()
     for length in range(1, joins + 1):
         ahead, behind = _longer_half(length, not from_end), _longer_half(length, from_end)
         met: dict[SegmentRef, list[Route]] = {}
@@ -48,8 +48,8 @@ def find_routes(
             for other in met.get(route[-1].other_table if route else begin, []):
                 whole = (*route, *(hop.reversed() for hop in reversed(other)))
                 if _is_plain(whole, begin):
-                    found.add(whole)
-    return sorted(found, key=_order)[:_ROUTES]
+                    routes.add(whole)
+    return sorted(routes, key=_order)[:_ROUTES]
 
 
 def _longer_half(joins: int, longer: bool) -> int:
@@ -67,16 +67,16 @@ def _order(route: Route) -> tuple[float, int, tuple[tuple[SegmentRef, SegmentRef
 
 def _halves(hops: Hops, begin: SegmentRef, joins: int) -> list[list[Route]]:
     """The routes that start at a table, by length."""
-    found: list[list[Route]] = [[()]]
+    routes: list[list[Route]] = [[()]]
     for length in range(joins):
-        longer = sorted(_longer(hops, found[length], begin, length), key=_order)
-        found.append(longer if length else longer[:_FIRST])
-    return found
+        longer = sorted(_lengthen(hops, routes[length], begin, length), key=_order)
+        routes.append(longer if length else longer[:_FIRST])
+    return routes
 
 
-def _longer(hops: Hops, known: list[Route], begin: SegmentRef, length: int) -> Iterator[Route]:
+def _lengthen(hops: Hops, routes: list[Route], begin: SegmentRef, length: int) -> Iterator[Route]:
     expanded: set[SegmentRef] = set()
-    for route in known:
+    for route in routes:
         last = route[-1].other_table if route else begin
         if last not in expanded:
             if len(expanded) == hops.widest:
@@ -112,7 +112,7 @@ class Survivors:
 
 def count_survivors(tables: PathTables, route: Sequence[Hop]) -> Survivors:
     """Count the rows that survive a chain of joins."""
-    leads_to = np.ones(tables.rows(route[-1].other_table))
+    leads_to = np.ones(tables.table(route[-1].other_table).rows())
     for hop in reversed(route):
         leads_to = _before(tables, hop, leads_to)
     return Survivors(int(np.count_nonzero(leads_to)), len(leads_to), round(float(leads_to.sum())))

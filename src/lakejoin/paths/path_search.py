@@ -11,8 +11,9 @@ from lakejoin.errors import InputError
 from lakejoin.paths.answer import Path, PathJoin, Paths
 from lakejoin.paths.path_hops import Hop, SearchedHops, open_hops
 from lakejoin.paths.path_routes import MOST_JOINS, Route, Survivors, count_survivors, find_routes
+from lakejoin.paths.path_sql import write_path_sql
 from lakejoin.paths.path_tables import PathTables, SegmentRef, is_external
-from lakejoin.ranking.join_candidates import ColumnCandidates
+from lakejoin.ranking.column_candidates import ColumnCandidates
 from lakejoin.search.lake_background import get_lake_names
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def find_paths(
     hops = open_hops(searcher, tables)
     likely = find_routes(hops, first, last, joins)
     beliefs = JoinBeliefs(searcher, tables)
-    counted = [(route, count_survivors(tables, route)) for route in _believed(likely, beliefs)]
+    counted = [
+        (route, count_survivors(tables, route)) for route in _choose_believed(likely, beliefs)
+    ]
     counted = [(route, count) for route, count in counted if count.rows]
     counted.sort(key=_order)
     best = _best_of_tables(counted)[:k]
@@ -66,7 +69,7 @@ def find_paths(
     )
 
 
-def _believed(likely: Sequence[Route], beliefs: JoinBeliefs) -> Iterator[Route]:
+def _choose_believed(likely: Sequence[Route], beliefs: JoinBeliefs) -> Iterator[Route]:
     """The first routes whose joins are all believed, few through the same tables."""
     through: dict[tuple[SegmentRef, ...], int] = {}
     count = 0
@@ -102,7 +105,8 @@ def _best_of_tables(counted: Sequence[tuple[Route, Survivors]]) -> list[tuple[Ro
 
 
 def _path(tables: PathTables, rank: int, route: Route, survive: Survivors) -> Path:
-    return Path(rank, tuple(_join(tables, hop) for hop in route), survive, tables, route)
+    joins = tuple(_join(tables, hop) for hop in route)
+    return Path(rank, joins, survive, lambda: write_path_sql(tables, route))
 
 
 def _join(tables: PathTables, hop: Hop) -> PathJoin:
@@ -147,17 +151,17 @@ class JoinBeliefs:
 
     searcher: Searcher
     tables: PathTables
-    _known: dict[tuple[SegmentRef, SegmentRef], str] = field(default_factory=dict)
-    _ways: dict[SegmentRef, ColumnCandidates] = field(default_factory=dict)
+    _reasons: dict[tuple[SegmentRef, SegmentRef], str] = field(default_factory=dict)
+    _candidates: dict[SegmentRef, ColumnCandidates] = field(default_factory=dict)
 
     def reason_against(self, hop: Hop) -> str:
         """Why a join looks coincidental; empty if it is believed, as references are."""
         if hop.refers:
             return ""
-        one, other = sorted((hop.column, hop.other))
-        if (one, other) not in self._known:
-            self._known[one, other] = self._against(self._from_query(hop))
-        return self._known[one, other]
+        left, right = sorted((hop.column, hop.other))
+        if (left, right) not in self._reasons:
+            self._reasons[left, right] = self._against(self._from_query(hop))
+        return self._reasons[left, right]
 
     def _from_query(self, hop: Hop) -> Hop:
         """The hop seen from the column that is searched with: one outside the lake, else the
@@ -172,13 +176,14 @@ class JoinBeliefs:
         results = self.searcher.results_for_columns(query_table, column, [hop.other])
         if not results:
             return _COPY
-        if hop.column not in self._ways:
+        if hop.column not in self._candidates:
             names = get_lake_names(self.searcher.snapshot)
-            self._ways[hop.column] = ColumnCandidates(query_table, column, names)
-        ways = self._ways[hop.column]
+            self._candidates[hop.column] = ColumnCandidates(query_table, column, names)
+        candidates = self._candidates[hop.column]
         # Rarity compares several results, and there is only one here.
-        (way,) = ways.quick(results)
-        way = ways.against_chance(replace(way, signals=replace(way.signals, rarity=0.0)))
-        if not way.believed:
-            way = ways.with_agreement(way)
-        return way.join_score.accidental
+        (quick,) = candidates.quick(results)
+        alone = replace(quick, signals=replace(quick.signals, rarity=0.0))
+        candidate = candidates.against_chance(alone)
+        if not candidate.believed:
+            candidate = candidates.with_agreement(candidate)
+        return candidate.join_score.accidental

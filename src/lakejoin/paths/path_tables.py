@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from lakejoin.model import Array
-from lakejoin.search.table_lookup import IndexedTable
+from lakejoin.search.indexed_table import IndexedTable
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
@@ -36,19 +36,19 @@ class PathTables:
 
     def __init__(self, snapshot: Snapshot, ends: Sequence[QueryTable] = ()) -> None:
         self.snapshot = snapshot
-        self._own = {(-n, 0): table for n, table in enumerate(ends, 1) if table.home is None}
-        self._known: dict[SegmentRef, IndexedTable] = {}
+        self._external = {(-n, 0): table for n, table in enumerate(ends, 1) if table.home is None}
+        self._indexed: dict[SegmentRef, IndexedTable] = {}
         #: Both ends.
         self.ends = [table.home or (-n, 0) for n, table in enumerate(ends, 1)]
 
     def table(self, ref: SegmentRef) -> QueryTable:
         """Look up a table."""
         if is_external(ref):
-            return self._own[ref]
-        if ref not in self._known:
+            return self._external[ref]
+        if ref not in self._indexed:
             entry = self.snapshot.segments[ref[0]].catalog.table(ref[1])
-            self._known[ref] = IndexedTable(self.snapshot, ref[0], entry)
-        return self._known[ref]
+            self._indexed[ref] = IndexedTable(self.snapshot, ref[0], entry)
+        return self._indexed[ref]
 
     def column_ref(self, table: SegmentRef, column_index: int) -> SegmentRef:
         """A column by its index in its table."""
@@ -60,22 +60,18 @@ class PathTables:
 
     def names(self, table: SegmentRef, column: SegmentRef) -> tuple[str, str]:
         """The names of a table and of one of its columns."""
-        found = self.table(table)
-        return found.name, found.column_names[self.column_index(table, column)]
+        named = self.table(table)
+        return named.name, named.column_names[self.column_index(table, column)]
 
     def _first(self, table: SegmentRef) -> int:
         if is_external(table):
             return 0
         return self.snapshot.segments[table[0]].catalog.table(table[1]).first
 
-    def rows(self, table: SegmentRef) -> int:
-        """How many rows a table has."""
-        return self.table(table).rows()
-
     def cells(self, table: SegmentRef, column: SegmentRef) -> ColumnCells:
         """The cells of a column."""
         if is_external(table):
-            return _OwnCells(table[0], *self._own[table].cells(column[1]))
+            return _ExternalCells(table[0], *self._external[table].cells(column[1]))
         return _LakeCells(table[0], self.snapshot.segments[table[0]], column[1])
 
 
@@ -117,7 +113,7 @@ class _LakeCells:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _OwnCells:
+class _ExternalCells:
     """A column of the caller: codes are positions among its distinct values."""
 
     segment: int
@@ -130,5 +126,5 @@ class _OwnCells:
     def find(self, texts: pa.LargeStringArray) -> Array:
         import pyarrow.compute as pc
 
-        found = pc.index_in(texts, value_set=self._tokens).to_numpy(zero_copy_only=False)
-        return np.where(np.isnan(found), NOT_FOUND, found).astype(np.uint32)
+        positions = pc.index_in(texts, value_set=self._tokens).to_numpy(zero_copy_only=False)
+        return np.where(np.isnan(positions), NOT_FOUND, positions).astype(np.uint32)

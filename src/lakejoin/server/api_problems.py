@@ -102,7 +102,7 @@ def position_at(text: str, offset: int) -> TextPosition:
     """The position of the character at an offset.
 
     >>> position_at("select\\n  x", 9)
-    Place(line=2, column=3, offset=9)
+    TextPosition(line=2, column=3, offset=9)
     """
     offset = max(0, min(offset, len(text)))
     before = text[:offset]
@@ -132,8 +132,8 @@ def problem_from_duckdb(error: Exception, sql: str, before: int = 0) -> Problem:
     """Convert DuckDB's error. `before` bytes preceded the statement when it ran.
 
     >>> error = '{"exception_type": "Binder", "exception_message": "no column x", "position": "7"}'
-    >>> str(problem_from_duckdb(ValueError("Binder Error: " + error), "select x")), problem_from_duckdb(
-    ...     ValueError("Binder Error: " + error), "select x").more["at"]["column"]
+    >>> problem = problem_from_duckdb(ValueError("Binder Error: " + error), "select x")
+    >>> str(problem), problem.more["at"]["column"]
     ('no column x', 8)
     """
     details = _error_details(str(error))

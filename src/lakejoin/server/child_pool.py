@@ -34,11 +34,11 @@ _INHERITED_PREFIXES = ("LC_", "XDG_")
 class ChildSpec:
     """The module that the children of a pool run, and their limits.
 
-    A pool keeps `size` children. A child is replaced after `jobs_each` jobs, and killed once its
-    own memory (without mapped files) exceeds `memory` bytes. `grace` is how many seconds a
-    cancelled job has to stop by itself before its child is killed. `explain_long_wait` is how many jobs may
-    wait for a child. `environment` is added to what children inherit. `ended` is called with the
-    process id of each child that has gone, to remove its unfinished files.
+    A pool keeps `size` children. A child is replaced after `jobs_per_child` jobs, and killed once
+    its own memory (without mapped files) exceeds `memory` bytes. `grace` is how many seconds a
+    cancelled job has to stop by itself before its child is killed. `max_waiting` is how many jobs
+    may wait for a child. `environment` is added to what children inherit. `on_exit` is called with
+    the process id of each child that has gone, to remove its unfinished files.
     """
 
     module: str

@@ -18,7 +18,7 @@ _ABANDONED = 3_600.0  # seconds after which an unfinished file is removed
 
 
 class DiskCache:
-    """Entries of at most `bytes` bytes and `most` entries in all.
+    """Entries of at most `max_bytes` bytes and `max_entries` entries in all.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

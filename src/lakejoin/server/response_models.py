@@ -243,7 +243,10 @@ def long_responses(text: str, example: Document, model: type[BaseModel] | None =
 
 _WAY = {
     "kind": "equal",
-    "how": "equal values",
+    "how": "",
+    "program": None,
+    "tau": None,
+    "radius": None,
     "mine": ["iata"],
     "theirs": ["code"],
     "matched": 812,
@@ -289,7 +292,7 @@ JOIN = long_responses(
     {"left": "airports.csv", "right": "routes.csv", "found": True, "notes": []},
 )
 PREDICATE = long_responses(
-    "Pairs of columns to equate, with the keys of `lakejoin predicate --json`.",
+    "Pairs of columns to equate, with the keys of `lakejoin predicates --json`.",
     {
         "tables": [{"table": "airports.csv", "rows": 837, "columns": 14}],
         "prefer": "compact",

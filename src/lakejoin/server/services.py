@@ -116,7 +116,7 @@ class Services:
         return await self._quick.run(lambda: JSONResponse(work(*args)))
 
     async def long_response(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
-        """Like `quick_answer`, for work that may read whole columns."""
+        """Like `quick_response`, for work that may read whole columns."""
         return await self._long.run(lambda: JSONResponse(work(*args)))
 
     async def run_job(self, job: str, listener: Listener, **fields: Any) -> Any:

@@ -14,7 +14,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 class Limits:
     """How much one request may use, and how much the server stores.
 
-    >>> Limits().shown()["upload_rows"]
+    >>> Limits().public_limits()["upload_rows"]
     5000000
     """
 

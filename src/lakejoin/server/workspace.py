@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from lakejoin.lake_access import CurrentLake
+from lakejoin.lake import CurrentLake
 from lakejoin.model import ColumnProfile, ColumnType
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.disk_cache import DiskCache
@@ -313,7 +313,7 @@ _MAX_NAME = 4_000
 class TableId:
     """A table of the lake by name, or an upload or result by an id hashed from its content.
 
-    >>> str(TableId.of("lake:a/b.csv#c")), TableId.of("lake:a/b.csv#c").name
+    >>> str(TableId.parse("lake:a/b.csv#c")), TableId.parse("lake:a/b.csv#c").name
     ('lake:a/b.csv#c', 'a/b.csv#c')
     """
 

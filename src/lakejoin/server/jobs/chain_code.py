@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lakejoin.codegen.sql_query import SqlQuery, SqlTable, indent, name_query
+from lakejoin.quoting import quote_backticks, quote_identifier
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.job_loop import ProgressReporter
 from lakejoin.server.jobs.chain_steps import (
     ChainJoin,
     ChainSource,
     ChainSql,
+    ColumnCast,
     ExportedChain,
     JoinRequest,
     compute_join,
@@ -22,16 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_DEFAULTS: dict[str, Any] = {
-    "on": None,
-    "how": "inner",
-    "by": None,
-    "within": None,
-    "tau": None,
-    "precision": 0.9,
-    "one_to_one": False,
-    "aggregate": (),
-}
+_ARGUMENTS = ("on", "how", "by")
+_OPTIONS = ("within", "tau", "precision", "one_to_one", "aggregate")
 
 
 def write_script(chain: ExportedChain) -> str:
@@ -80,8 +75,10 @@ def _read_python(source: ChainSource) -> str:
 
 
 def _join_lines(step: ChainJoin) -> Iterator[str]:
-    options = "".join(f", {name}={value!r}" for name, value in _join_options(step.request))
-    yield f"join = lakejoin.join(table, {_read_python(step.right)}{options})"
+    arguments = ["table", _read_python(step.right), *_settings(step.request, _ARGUMENTS)]
+    options = ", ".join(_settings(step.request, _OPTIONS))
+    arguments += [f"options=lakejoin.MatchOptions({options})"] if options else []
+    yield f"join = lakejoin.join({', '.join(arguments)})"
     yield "print(join)"
     if step.request.columns is None:
         yield "table = join.table()"
@@ -91,37 +88,33 @@ def _join_lines(step: ChainJoin) -> Iterator[str]:
         yield "table = table.select([name for name in table.column_names if name in columns])"
 
 
-def _join_options(request: JoinRequest) -> Iterator[tuple[str, Any]]:
-    for name, default in _DEFAULTS.items():
+def _settings(request: JoinRequest, names: Sequence[str]) -> Iterator[str]:
+    """The fields of a request as keyword arguments, without those that are the default."""
+    plain = JoinRequest("", "")
+    for name in names:
         value = getattr(request, name)
-        if value != default:
-            yield name, list(value) if isinstance(value, tuple) else value
+        if value != getattr(plain, name):
+            yield f"{name}={list(value) if isinstance(value, tuple) else value!r}"
 
 
 def _sql_lines(step: ChainSql) -> Iterator[str]:
     yield "con = duckdb.connect()"
     yield 'con.register("table_before", table)'
-    view = f"CREATE VIEW result AS SELECT *{replace_clause(step.casts)} FROM table_before"
+    view = f"CREATE VIEW result AS {_select_cast(step, 'table_before')}"
     yield f"con.execute({view!r})"
     yield f"sql = {_python_literal(step.sql)}"
     yield "table = con.execute(sql).to_arrow_table()"
 
 
-def replace_clause(casts: dict[str, str]) -> str:
-    """The clause after `*` that casts text columns.
+def _select_cast(step: ChainSql, source: str) -> str:
+    """A query for all columns of a table, with text columns cast.
 
-    >>> replace_clause({"n": 'TRY_CAST("n" AS BIGINT)'})
-    ' REPLACE (TRY_CAST("n" AS BIGINT) AS "n")'
+    >>> cast = ColumnCast("n", "BIGINT", 'TRY_CAST("n" AS BIGINT)')
+    >>> _select_cast(ChainSql("", (cast,)), "t")
+    'SELECT * REPLACE (TRY_CAST("n" AS BIGINT) AS "n") FROM t'
     """
-    if not casts:
-        return ""
-    columns = [f"{cast} AS {quote_sql_name(name)}" for name, cast in casts.items()]
-    return f" REPLACE ({', '.join(columns)})"
-
-
-def quote_sql_name(name: str) -> str:
-    """Quote a name for SQL."""
-    return '"' + name.replace('"', '""') + '"'
+    columns = ", ".join(f"{cast.sql} AS {quote_identifier(cast.column)}" for cast in step.casts)
+    return f"SELECT *{f' REPLACE ({columns})' if columns else ''} FROM {source}"
 
 
 def _python_literal(sql: str) -> str:
@@ -131,8 +124,7 @@ def _python_literal(sql: str) -> str:
     return repr(sql)
 
 
-_STRPTIME = "strptime("
-_TYPES = {
+_SPARK_TYPES = {
     "BIGINT": "bigint",
     "HUGEINT": "decimal(38,0)",
     "DOUBLE": "double",
@@ -144,26 +136,30 @@ _TYPES = {
 
 def write_pyspark(chain: ExportedChain) -> tuple[str, list[str]]:
     """Write a script that ends with the last table of the chain as `table`; also returns notes."""
+    from lakejoin.codegen.frame_code import write_pyspark as write_join
+    from lakejoin.joins.code_plan import plan_join
+
     functions: list[str] = []
     lines = [f"table = {_read_spark(chain.start)}"]
     notes: list[str] = []
     for number, step in enumerate(chain.steps, 1):
         if isinstance(step, ChainJoin):
             assert step.join is not None, "the join itself writes its code"
-            body = step.join.to_pyspark_code().strip()
-            functions.append(body.replace("def join(", f"def join_{number}("))
+            functions.append(write_join(plan_join(step.join), f"join_{number}").strip())
             lines.append(f"table = join_{number}(table, {_read_spark(step.right)})")
             if step.request.columns is not None:
                 wanted = set(step.request.columns)
-                columns = [_tick(name) for name in step.join.schema.names if name in wanted]
+                columns = [
+                    quote_backticks(name) for name in step.join.schema.names if name in wanted
+                ]
                 lines.append(f"table = table.select({', '.join(map(repr, columns))})")
         else:
             sql, sql_notes = _spark_sql(step)
             notes += sql_notes
             notes += [
-                f"column {name!r} stays text: Spark cannot parse its date format"
-                for name in step.casts
-                if _STRPTIME in step.casts[name]
+                f"column {cast.column!r} stays text: Spark cannot parse its date format"
+                for cast in step.casts
+                if cast.parses_dates
             ]
             lines += _cast_lines(step)
             lines.append('table.createOrReplaceTempView("result")')
@@ -183,16 +179,12 @@ def _read_spark(source: ChainSource) -> str:
 
 def _cast_lines(step: ChainSql) -> list[str]:
     """Cast text columns of numbers or dates, as the SQL expects."""
-    lines = []
-    for name, cast in step.casts.items():
-        if _STRPTIME in cast:
-            continue
-        kind = next((spark for duck, spark in _TYPES.items() if f"AS {duck})" in cast), None)
-        if kind is not None:
-            lines.append(
-                f"table = table.withColumn({name!r}, table[{_tick(name)!r}].cast({kind!r}))"
-            )
-    return lines
+    return [
+        f"table = table.withColumn({cast.column!r}, "
+        f"table[{quote_backticks(cast.column)!r}].cast({_SPARK_TYPES[cast.type]!r}))"
+        for cast in step.casts
+        if cast.type in _SPARK_TYPES and not cast.parses_dates
+    ]
 
 
 def _spark_sql(step: ChainSql) -> tuple[str, list[str]]:
@@ -209,18 +201,14 @@ def _spark_sql(step: ChainSql) -> tuple[str, list[str]]:
     return text, ["the SQL was translated automatically from DuckDB to Spark: check it"]
 
 
-def _tick(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def write_sql(chain: ExportedChain) -> str:
     """Write one query with a WITH clause for each source and step."""
-    ctes: list[tuple[str, str]] = []
+    named: list[str] = []
     notes: list[str] = []
     for source in chain.sources:
         reader = _reader_function(source)
         if reader:
-            ctes.append((source.alias, f"SELECT * FROM {reader}"))
+            named.append(_name_query(source.alias, f"SELECT * FROM {reader}"))
             notes.append(f"{source.alias} is {source.table.name}")
         else:
             notes.append(f"run first: con.register({source.alias!r}, {_arrow_source(source)})")
@@ -228,43 +216,46 @@ def write_sql(chain: ExportedChain) -> str:
     for number, step in enumerate(chain.steps, 1):
         name = f"step_{number}"
         if isinstance(step, ChainJoin):
-            ctes += _join_clauses(name, before, step)
+            named += _join_clauses(name, before, step)
         else:
-            ctes += _sql_clauses(name, before, step)
+            named.append(_sql_clause(name, before, step))
         before = name
-    comments = "".join(f"-- {_line(note)}\n" for note in notes)
-    if not ctes:
-        return f"{comments}SELECT * FROM {quote_sql_name(before)};\n"
-    clauses = ",\n".join(
-        f"{quote_sql_name(name)} AS (\n{_indented(body)}\n)" for name, body in ctes
-    )
-    return f"{comments}WITH {clauses}\nSELECT * FROM {quote_sql_name(before)};\n"
+    last = SqlTable(quote_identifier(before))
+    return SqlQuery(["*"], [last], named=named, comments=notes).statement() + "\n"
 
 
-def _join_clauses(name: str, before: str, step: ChainJoin) -> Iterator[tuple[str, str]]:
-    assert step.join is not None, "the join itself writes its SQL"
-    whole = step.join.to_sql(before, step.right.alias).strip().removesuffix(";")
+def _name_query(name: str, text: str) -> str:
+    return name_query(quote_identifier(name), text)
+
+
+def _join_clauses(name: str, before: str, step: ChainJoin) -> Iterator[str]:
+    from lakejoin.codegen.join_sql import build_join_query
+    from lakejoin.joins.code_plan import plan_join
+
+    join = step.join
+    assert join is not None, "the join itself writes its SQL"
+    tables = (before, join.left), (step.right.alias, join.right)
+    query = build_join_query(plan_join(join), *tables).text()
     if step.request.columns is None:
-        yield name, whole
+        yield _name_query(name, query)
         return
-    columns = [name for name in step.join.schema.names if name in set(step.request.columns)]
-    yield f"{name}_joined", whole
-    yield (
-        name,
-        f"SELECT {', '.join(map(quote_sql_name, columns))} FROM {quote_sql_name(f'{name}_joined')}",
-    )
+    joined = f"{name}_joined"
+    columns = [name for name in join.schema.names if name in set(step.request.columns)]
+    selected = ", ".join(map(quote_identifier, columns))
+    yield _name_query(joined, query)
+    yield _name_query(name, f"SELECT {selected} FROM {quote_identifier(joined)}")
 
 
-def _sql_clauses(name: str, before: str, step: ChainSql) -> Iterator[tuple[str, str]]:
+def _sql_clause(name: str, before: str, step: ChainSql) -> str:
     """The statement in brackets, after a WITH clause that defines `result`."""
-    view = f"SELECT *{replace_clause(step.casts)} FROM {quote_sql_name(before)}"
+    view = name_query("result", _select_cast(step, quote_identifier(before)))
     statement = step.sql.strip().rstrip(";")
-    yield name, f"WITH result AS (\n{_indented(view)}\n)\nFROM (\n{_indented(statement)}\n)"
+    return _name_query(name, f"WITH {view}\nFROM (\n{indent(statement)}\n)")
 
 
 def _reader_function(source: ChainSource) -> str:
     """The DuckDB call that reads the file as lakejoin does; empty if there is none."""
-    from lakejoin.codegen.result_sql import reader_call
+    from lakejoin.codegen.file_join import reader_call
     from lakejoin.engines.query import find_origin
 
     table = source.table
@@ -283,14 +274,6 @@ def _arrow_source(source: ChainSource) -> str:
     if source.in_lake:
         return f"lakejoin.open({source.index!r}).table({name!r}).to_arrow()"
     return f"lakejoin.read({name!r}).to_arrow()"
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.strip().splitlines())
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def export_code(
@@ -343,17 +326,18 @@ def _chain(
 _DATES = ("DATE", "TIMESTAMP")
 
 
-def infer_casts(rows: pa.Table, info: dict[str, Any]) -> dict[str, str]:
+def infer_casts(rows: pa.Table, info: dict[str, Any]) -> tuple[ColumnCast, ...]:
     """The cast of each text column that contains only numbers, dates or booleans.
 
     >>> import pyarrow as pa
     >>> about = [{"type": "integer", "date_format": ""}, {"type": "text", "date_format": ""}]
     >>> infer_casts(pa.table({"n": ["1", None], "t": ["a", "b"]}), {"columns": about})
-    {'n': 'TRY_CAST("n" AS BIGINT)'}
+    (ColumnCast(column='n', type='BIGINT', sql='TRY_CAST("n" AS BIGINT)', parses_dates=False),)
     """
     import duckdb
 
     from lakejoin.server.sql.typed_view import TargetType, cast_expression, define_view
+    from lakejoin.values.plain_columns import is_text
 
     targets = {
         index: TargetType(str(column["type"]), column["date_format"])
@@ -364,18 +348,13 @@ def infer_casts(rows: pa.Table, info: dict[str, Any]) -> dict[str, str]:
         described = {
             name: kind for name, kind, *_ in connection.execute("DESCRIBE result").fetchall()
         }
-    casts = {}
+    casts = []
     for index, (name, kind) in enumerate(described.items()):
-        if kind == "VARCHAR" or not _is_text(rows, index):
+        if kind == "VARCHAR" or not is_text(rows.schema.field(index).type):
             continue
         if kind in _DATES and targets[index].date_format not in ("", "y-m-d"):
-            casts[name] = cast_expression(quote_sql_name(name), kind, targets[index])
+            sql = cast_expression(quote_identifier(name), kind, targets[index])
+            casts.append(ColumnCast(name, kind, sql, parses_dates=True))
         else:
-            casts[name] = f"TRY_CAST({quote_sql_name(name)} AS {kind})"
-    return casts
-
-
-def _is_text(rows: pa.Table, index: int) -> bool:
-    from lakejoin.values.plain_columns import is_text
-
-    return is_text(rows.schema.field(index).type)
+            casts.append(ColumnCast(name, kind, f"TRY_CAST({quote_identifier(name)} AS {kind})"))
+    return tuple(casts)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakejoin import api
+from lakejoin.joins.options import MatchOptions
 from lakejoin.server.job_loop import ProgressReporter
 from lakejoin.server.workspace import ServedLakeTable, ServedTable, Workspace
 
@@ -36,7 +37,7 @@ class JoinRequest:
         """From the JSON of a request, ignoring unknown and null fields.
 
         >>> fields = {"left": "lake:a", "right": "lake:b", "on": [{"left": "x", "right": "y"}]}
-        >>> JoinRequest.of({**fields, "rows": 5, "tau": None}).on
+        >>> JoinRequest.from_fields({**fields, "rows": 5, "tau": None}).on
         (('x', 'y'),)
         """
         settings = {name: fields[name] for name in cls.__slots__ if fields.get(name) is not None}
@@ -62,19 +63,16 @@ def compute_join(
         if tell is not None:
             tell("progress", {"doing": doing})
 
-    return api.join(
-        left.as_input(),
-        right.as_input(),
-        list(request.on) if request.on else None,
-        request.how,
-        request.by,
+    options = MatchOptions(
         one_to_one=request.one_to_one,
         aggregate=request.aggregate,
         precision=request.precision,
         within=request.within,
         tau=request.tau,
-        progress=progress,
     )
+    on = list(request.on) if request.on else None
+    tables = left.as_input(), right.as_input()
+    return api.join(*tables, on, request.how, request.by, options=options, progress=progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +99,21 @@ class ChainJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnCast:
+    """A text column that is cast to a DuckDB type, and the expression; does it parse dates?"""
+
+    column: str
+    type: str
+    sql: str
+    parses_dates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ChainSql:
-    """An SQL step over the previous table; `types` has the casts of its text columns."""
+    """An SQL step over the previous table, with the casts of its text columns."""
 
     sql: str
-    casts: dict[str, str]
+    casts: tuple[ColumnCast, ...]
 
 
 @dataclass(frozen=True, slots=True)

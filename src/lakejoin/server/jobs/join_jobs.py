@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
-from lakejoin.joins.json_report import failed_join_report, join_report
-from lakejoin.lake_access import NamedTable
+from lakejoin.joins.join_inputs import loaded_input
+from lakejoin.joins.json_report import join_report
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.job_loop import ProgressReporter
 from lakejoin.server.jobs.chain_steps import JoinRequest, compute_join
@@ -40,11 +40,11 @@ def preview_join(
     request = JoinRequest.from_fields(job["join"])
     join = compute_join(workspace, request, tell)
     left, right = (
-        NamedTable(workspace.tables.open(id).name, rows)
+        loaded_input(workspace.tables.open(id).name, rows)
         for id, rows in ((request.left, join.left), (request.right, join.right))
     )
     if not join:
-        return failed_join_report(join, left, right)
+        return join_report(join, left, right)
     tell("progress", {"doing": "joining sample rows"})
     report = join_report(join, left, right)
     width = join.left.num_columns + join.right.num_columns
@@ -227,8 +227,8 @@ def check_size(size: int, max_bytes: int) -> None:
     if size > max_bytes:
         raise Problem(
             "too_large",
-            f"the result is larger than {max_bytes / 1e9:g} GB, the limit here: select fewer rows or "
-            "columns, or run the exported code elsewhere",
+            f"the result is larger than {max_bytes / 1e9:g} GB, the limit here: select fewer rows "
+            "or columns, or run the exported code elsewhere",
         )
 
 

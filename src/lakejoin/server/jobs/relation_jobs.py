@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakejoin import api
+from lakejoin.search.options import DEFAULT_K
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.job_loop import ProgressReporter
 from lakejoin.server.workspace import ServedTable, Workspace
@@ -21,7 +22,7 @@ _graph: dict[tuple[int, str], JoinGraph] = {}  # of the current index version
 def suggest_predicates(
     workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
 ) -> dict[str, Any]:
-    """Suggest columns to equate, with the keys of `lakejoin predicate --json`."""
+    """Suggest columns to equate, with the keys of `lakejoin predicates --json`."""
     from lakejoin.joins.json_report import predicate_report
 
     tables = [workspace.tables.open(job[side]).as_input() for side in ("left", "right")]
@@ -41,7 +42,8 @@ def find_unions(
 ) -> dict[str, Any]:
     """Find tables with rows to append, with the keys of `lakejoin union --json`."""
     tell("progress", {"doing": "comparing columns"})
-    answer = workspace.lake().union(workspace.tables.open(job["table"]).as_input(), job.get("k"))
+    table = workspace.tables.open(job["table"]).as_input()
+    answer = workspace.lake().union(table, job.get("k") or DEFAULT_K)
     fields = answer.to_dict()
     for key in ("results", "misses"):
         fields[key] = [{**result, "id": f"lake:{result['table']}"} for result in fields[key]]
@@ -99,18 +101,18 @@ def _search_around(
     """Search for the joins around a table that is in no stored graph."""
     tell("progress", {"doing": "searching for tables that join"})
     name, table_id = table.name, str(table.id)
-    results = workspace.lake().search(table.as_input(), k=limit, by="fused")
+    results = workspace.lake().search(table.as_input(), k=limit)
     steps = [
         {
             "hop": 1,
             "table": name,
-            "column": ", ".join(result.ways[0].columns),
-            "other_table": result.table,
-            "other_column": ", ".join(result.ways[0].result.columns),
-            "shared": result.ways[0].result.matched,
-            "containment": result.ways[0].result.containment,
+            "column": ", ".join(best.query_columns),
+            "other_table": best.result.table,
+            "other_column": ", ".join(best.lake_columns),
+            "shared": best.result.matched,
+            "containment": best.result.containment,
         }
-        for result in results
+        for best in (result.candidates[0] for result in results)
     ]
     steps = [{**_with_ids(step), "id": table_id} for step in steps]
     return {

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
+from lakejoin.search.options import DEFAULT_K, NearArguments, SearchOptions
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.job_loop import ProgressReporter
 from lakejoin.server.jobs.chain_steps import JoinRequest, compute_join
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from lakejoin.store.snapshot import Snapshot
 
 
-_OPTIONS = ("k", "min", "tau", "within", "measure", "metric")
+_NEAR_OPTIONS = ("tau", "within", "measure", "metric")
+_OPTIONS = ("k", "min", *_NEAR_OPTIONS)
 _MAX_RECENT = 4  # answers kept to explain results without another search
 _EXPLAIN_LIMIT = 50
 _recent: OrderedDict[str, Any] = OrderedDict()
@@ -91,16 +93,20 @@ def _answers(
         if extra := set(options) - {"k"}:
             raise InputError(f"{', '.join(sorted(extra))}: not available in a fused search")
         if not partial:
-            yield lake.search(query_table.as_input(), on, options.get("k"), by="fused")
+            yield lake.search(query_table.as_input(), on, options.get("k", DEFAULT_K))
             return
         tell("progress", {"doing": "searching"})
-        for answer in lake.search_progressively(query_table.as_input(), on, options.get("k")):
+        for answer in lake.search_progressively(
+            query_table.as_input(), on, options.get("k", DEFAULT_K)
+        ):
             yield answer
             tell("progress", {"doing": "verifying results"})
         return
     tell("progress", {"doing": "searching"})
     others = bool(request.get("others", True))
-    yield lake.search(query_table.as_input(), on, by=by, others=others, **options)
+    near = NearArguments(**{key: options.pop(key, None) for key in _NEAR_OPTIONS}).to_options(by)
+    search_options = SearchOptions(by, others=others, near=near, **options)
+    yield lake.search_with(query_table.as_input(), on, search_options)
 
 
 def _answer_fields(answer: FusedAnswer | Answer, query_table: ServedTable) -> dict[str, Any]:
@@ -119,7 +125,7 @@ def _answer_fields(answer: FusedAnswer | Answer, query_table: ServedTable) -> di
 def _fused_result_fields(result: FusedResult) -> dict[str, Any]:
     fields = result.to_dict()
     right = f"lake:{result.table}"
-    for candidate, candidate_fields in zip(result.ways, fields["ways"], strict=True):
+    for candidate, candidate_fields in zip(result.candidates, fields["ways"], strict=True):
         candidate_fields["join"] = _join_request(candidate, right)
     return {**fields, "id": right}
 
@@ -129,7 +135,7 @@ def _join_request(candidate: JoinCandidate, right: str) -> dict[str, Any]:
     from lakejoin.ranking.join_arguments import join_arguments
 
     options = join_arguments(candidate)
-    names, lake_names = candidate.columns, candidate.result.columns
+    names, lake_names = candidate.query_columns, candidate.lake_columns
     pairs = None
     if len(names) == len(lake_names) and options.on:
         pairs = [{"left": a, "right": b} for a, b in zip(names, lake_names, strict=True)]
@@ -157,9 +163,11 @@ def _result_fields(result: Result, request: dict[str, Any]) -> dict[str, Any]:
 def _candidate_values(
     workspace: Workspace, query_table: ServedTable, result: FusedResult, index: int, limit: int
 ) -> dict[str, Any]:
-    if not 0 <= index < len(result.ways):
-        raise InputError(f"join {index} not found: {result.table} has {len(result.ways)} joins")
-    candidate = result.ways[index]
+    if not 0 <= index < len(result.candidates):
+        raise InputError(
+            f"join {index} not found: {result.table} has {len(result.candidates)} joins"
+        )
+    candidate = result.candidates[index]
     fields = _fused_result_fields(result)
     if hasattr(candidate.result, "matches"):
         return {"result": fields, **_values(candidate.result, limit), "sql": _sql(candidate.result)}
@@ -272,11 +280,12 @@ def match_columns(
 
 
 def _query_table(snapshot: Snapshot, mine: ServedTable) -> QueryTable:
-    from lakejoin.search.table_lookup import IndexedTable, resolve_table
+    from lakejoin.inputs import resolve_table
+    from lakejoin.search.indexed_table import IndexedTable
 
     if isinstance(mine, ServedLakeTable):
         return IndexedTable(snapshot, *_locate_table(snapshot, mine.name))
-    return resolve_table(mine.as_input(), snapshot)[0]
+    return resolve_table(mine.as_input()).query_table(snapshot)
 
 
 def _locate_table(snapshot: Snapshot, name: str) -> tuple[int, TableEntry]:

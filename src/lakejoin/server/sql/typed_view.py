@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from lakejoin.quoting import list_literals, quote_identifier
 from lakejoin.server.sql.allowed_names import TABLE, fold_name
 from lakejoin.values.canonical_values import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
 
@@ -85,10 +86,11 @@ def define_view(
     }
     casts = _choose_casts(connection, castable)
     columns = ", ".join(
-        f"{casts[index].value if index in casts else f'c{index}'} AS {quote_name(name)}"
+        f"{casts[index].value if index in casts else f'c{index}'} AS {quote_identifier(name)}"
         for index, name in enumerate(names)
     )
-    connection.execute(f"CREATE TEMP VIEW {TABLE} AS SELECT {columns} FROM {quote_name(_RAW)}")
+    source = quote_identifier(_RAW)
+    connection.execute(f"CREATE TEMP VIEW {TABLE} AS SELECT {columns} FROM {source}")
 
 
 def cast_expression(column: str, kind: str, target: TargetType) -> str:
@@ -99,15 +101,6 @@ def cast_expression(column: str, kind: str, target: TargetType) -> str:
     """
     casts = _casts(f"trim({column})", target)
     return next(cast.value for cast in casts if cast.type == kind)
-
-
-def quote_name(name: str) -> str:
-    """Quote a name for SQL.
-
-    >>> quote_name('a "b" c')
-    '"a ""b"" c"'
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -145,7 +138,7 @@ def _first_faithful(
     if not pairs:
         return {}
     counts = ", ".join(f"count(*) FILTER (NOT ({cast.faithful}))" for _, cast in pairs)
-    lost = connection.execute(f"SELECT {counts} FROM {quote_name(_RAW)}").fetchone() or ()
+    lost = connection.execute(f"SELECT {counts} FROM {quote_identifier(_RAW)}").fetchone() or ()
     chosen: dict[int, _Cast] = {}
     for (index, cast), cells in zip(pairs, lost, strict=True):
         if cells == 0:
@@ -157,7 +150,7 @@ def _without_nulls(column: str) -> str:
     """A cell without surrounding blanks; null if it is blank or a word for null."""
     words = (*SURE_NULLS, *LETTER_NULLS, *SIGN_NULLS)
     cell = f"nullif(trim({column}), '')"
-    return f"(CASE WHEN lower({cell}) IN ({_sql_list(words)}) THEN NULL ELSE {cell} END)"
+    return f"(CASE WHEN lower({cell}) IN ({list_literals(words)}) THEN NULL ELSE {cell} END)"
 
 
 def _casts(cell: str, target: TargetType) -> list[_Cast]:
@@ -168,7 +161,7 @@ def _casts(cell: str, target: TargetType) -> list[_Cast]:
         case "decimal":
             return [_double(cell, sys.float_info.max)]
         case "boolean":
-            true, false = _sql_list(_TRUE), _sql_list(_FALSE)
+            true, false = list_literals(_TRUE), list_literals(_FALSE)
             word = f"lower({cell})"
             value = (
                 f"CASE WHEN {word} IN ({true}) THEN true WHEN {word} IN ({false}) THEN false END"
@@ -222,8 +215,4 @@ def _numeric_format(named: str) -> str:
 
 
 def _strptime(cell: str, formats: Sequence[str]) -> str:
-    return f"try_strptime({cell}, [{_sql_list(formats)}])"
-
-
-def _sql_list(texts: Sequence[str]) -> str:
-    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
+    return f"try_strptime({cell}, [{list_literals(formats)}])"

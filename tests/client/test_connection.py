@@ -212,14 +212,18 @@ def events(*parts: tuple[str, Any]) -> Reply:
 
 
 def test_events(stub: Stub, remote: RemoteLake) -> None:
-    answer = {"query": {"table": "a", "columns": [["x"]]}, "results": [], "final": True}
+    query = {"table": "a", "columns": [["x"]]}
+    answer = {
+        **{"query": query, "by": "fused", "k": 10, "results": [], "misses": [], "final": True},
+        **{"notes": [], "seconds": 0.1, "seconds_by": {}},
+    }
     stub.reply = lambda path: events(
         ("progress", {"doing": "reading", "seconds": 0.1}), ("partial", answer), ("done", answer)
     )
     assert [one.final for one in remote.search_progressively("a.csv")] == [False, True]
     path, headers, body = stub.asked[-1]
     assert (path, headers["accept"]) == ("/api/v1/search", "text/event-stream")
-    assert json.loads(body) == {"table": "lake:a.csv", "by": "fused"}
+    assert json.loads(body) == {"table": "lake:a.csv", "by": "fused", "k": 10}
 
 
 def test_a_problem_among_the_events(stub: Stub, remote: RemoteLake) -> None:

@@ -6,6 +6,7 @@ import inspect
 import pickle
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ import pytest
 import lakejoin
 from lakejoin.client.remote_lake import RemoteLake
 from lakejoin.client.remote_table import RemoteTable
-from lakejoin.client.search_answers import Answers, FusedAnswer
 from lakejoin.errors import InputError, NoJoin, UnknownTable
 from lakejoin.lake import Lake, LakeTable
+from lakejoin.ranking.answer import FusedAnswer
+from lakejoin.search.answer import Answers
 
 MAYORS = "sub/mayors of.csv"
 MINE = {"place": ["Bern", "Oslo", "Zug", "Paris"], "n": [1, 2, 3, 4]}
@@ -127,47 +129,50 @@ def test_a_fused_search(local: Lake, remote: RemoteLake) -> None:
     first, same = theirs[0], mine[0]
     assert (first.table, first.score, first.reason) == (same.table, same.score, same.reason)
     assert [one.name for one in first.adds] == [one.name for one in same.adds]
-    assert first.ways[0].pairs == same.ways[0].pairs
+    assert first.candidates[0].pairs == same.candidates[0].pairs
     assert first.matches().num_rows == 11
     assert first.unmatched().column("value").to_pylist() == ["Chur", "Davos", "Sion", "Visp"]
     assert "JOIN" in first.sql()
-    assert first.table in repr(theirs) and same.reason in repr(first)
+    assert repr(first) == repr(same) and first.table in repr(theirs)
+    assert repr(first) in repr(theirs) and theirs._repr_html_()
 
 
 @pytest.mark.parametrize(
     ("on", "options"),
     [
-        ("town", {"by": "overlap"}),
-        ("town", {"by": "overlap", "others": True, "k": 1}),
-        (["town"], {"by": "containment", "min": 0.5}),
-        (0, {"by": "overlap"}),
-        (["town", "people"], {"by": "overlap"}),
-        ({"town": "city", "people": None}, {"by": "overlap", "others": True}),
+        ("town", ("overlap", {})),
+        ("town", ("overlap", {"skip_copies": True, "k": 1})),
+        (["town"], ("containment", {"min_share": 0.5})),
+        (0, ("overlap", {})),
+        (["town", "people"], ("composite", {})),
+        (["town", "people"], ("composite", {"k": None, "min_share": 0.5})),
+        ({"town": "city", "people": None}, ("composite", {"skip_copies": True})),
     ],
 )
 def test_a_search_by_one_engine(
-    local: Lake, remote: RemoteLake, on: Any, options: dict[str, Any]
+    local: Lake, remote: RemoteLake, on: Any, options: tuple[str, dict[str, Any]]
 ) -> None:
-    mine = local.search("towns.csv", on, **options)
-    theirs = remote.search("towns.csv", on, **options)
+    method, given_options = options
+    mine = getattr(local, method)("towns.csv", on, **given_options)
+    theirs = getattr(remote, method)("towns.csv", on, **given_options)
     told(mine.to_dict(), theirs.to_dict())
     assert (theirs.query.columns, len(theirs.query)) == (mine.query.columns, len(mine.query))
     for result, same in zip(theirs, mine, strict=True):
         assert (result.columns, result.containment) == (same.columns, same.containment)
-        assert result.examples == same.examples
+        assert (result.examples, result.mapping) == (same.examples, same.mapping)
         assert result.matches().to_pydict() == same.matches().to_pydict()
         assert result.unmatched().num_rows == same.unmatched().num_rows
 
 
 def test_every_column_by_itself(local: Lake, remote: RemoteLake) -> None:
-    mine = local.search("towns.csv", "*", by="overlap", k=2)
-    theirs = remote.search("towns.csv", "*", by="overlap", k=2)
+    mine = local.overlap("towns.csv", "*", k=2)
+    theirs = remote.overlap("towns.csv", "*", k=2)
     assert isinstance(theirs, Answers)
     told(mine.to_dict(), theirs.to_dict())
 
 
 def test_a_slice_is_an_answer(remote: RemoteLake) -> None:
-    answer = remote.search("towns.csv", "town", by="overlap")
+    answer = remote.overlap("towns.csv", "town")
     assert len(answer) == 2
     assert [one.rank for one in answer[:1]] == [1]
     assert len(answer[:1].to_dict()["results"]) == 1
@@ -185,17 +190,17 @@ def test_a_table_in_any_form(remote: RemoteLake, tmp_path: Path) -> None:
     kept = remote.upload(MINE)
     assert remote.upload(MINE).id == kept.id  # made of the content
     for one in (*given(tmp_path), kept, kept.id):
-        answer = remote.search(one, "place", by="overlap")
+        answer = remote.overlap(one, "place")
         assert [(r.table, r.matched) for r in answer] == [(MAYORS, 3), ("towns.csv", 3)]
 
 
 def test_a_table_of_an_index_that_is_opened_here(local: Lake, remote: RemoteLake) -> None:
-    answer = remote.search(local.table("towns.csv"), "town", by="overlap")
+    answer = remote.overlap(local.table("towns.csv"), "town")
     assert [one.matched for one in answer] == [15, 11]
 
 
 def test_a_bare_column_of_values(remote: RemoteLake) -> None:
-    assert remote.search(["Bern", "Oslo"], by="overlap")[0].matched == 2
+    assert remote.overlap(["Bern", "Oslo"])[0].matched == 2
 
 
 def test_a_search_that_gets_better(local: Lake, remote: RemoteLake) -> None:
@@ -222,22 +227,32 @@ def test_many_searches(local: Lake, remote: RemoteLake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("method", "options", "says"),
     [
-        ({"on": "twn"}, "did you mean 'town'"),
-        ({"k": 0}, "k: "),
-        ({"by": "odd"}, "by: "),
-        ({"on": "town", "by": "overlap", "algorithm": "probeset"}, "do not support algorithm"),
-        ({"on": "town", "by": "containment", "verified": False}, "do not support verified"),
-        ({"on": "town", "by": "meaning", "measure": "all"}, "do not support measure"),
-        ({"on": {"town", "people"}}, "a set has no order"),
-        ({"on": [1.5]}, "not 1.5"),
-        ({"on": "town", "by": "meaning", "tau": "x"}, "tau must be"),
+        ("search", {"on": "twn"}, "did you mean 'town'"),
+        ("search", {"k": 0}, "k: "),
+        ("overlap", {"on": "town", "algorithm": "probeset"}, "do not support algorithm"),
+        ("overlap", {"on": ["town", "people"]}, "one column; got 2: use composite"),
+        ("composite", {"on": "town"}, "two or more columns: use overlap"),
+        ("composite", {"on": ["town", "people"], "initial": 0}, "do not support initial"),
+        ("containment", {"on": "town", "verify": False}, "do not support verify"),
+        ("similar", {"on": "town", "measure": "all"}, "do not support measure"),
+        ("nearby", {"within": lakejoin.VectorDistance(1, "l1")}, "do not support metric"),
+        ("search", {"on": {"town", "people"}}, "a set has no order"),
+        ("search", {"on": [1.5]}, "not 1.5"),
+        ("similar", {"on": "town", "tau": "x"}, "tau must be"),
     ],
 )
-def test_what_cannot_be_asked_for(remote: RemoteLake, options: dict[str, Any], says: str) -> None:
+def test_what_cannot_be_asked_for(
+    remote: RemoteLake, method: str, options: dict[str, Any], says: str
+) -> None:
     with pytest.raises(InputError, match=says):
-        remote.search("towns.csv", **options)
+        getattr(remote, method)("towns.csv", **options)
+
+
+def test_a_method_that_there_is_not(remote: RemoteLake) -> None:
+    with pytest.raises(InputError, match="method must be search, overlap"):
+        remote.search_many(["towns.csv"], method="odd")
 
 
 # -- bringing ----------------------------------------------------------------------------------
@@ -296,14 +311,19 @@ def test_a_join(local: Lake, remote: RemoteLake) -> None:
 
 @pytest.mark.parametrize("on", ["town=city", {"town": "city"}, [("town", "city")], [(0, 0)]])
 def test_a_join_on_columns_that_are_named(remote: RemoteLake, on: Any) -> None:
-    found = remote.join("towns.csv", MAYORS, on, how="left", columns=["town", "mayor"])
-    rows = found.table()
+    found = remote.join("towns.csv", MAYORS, on, how="left")
+    rows = found.run(["town", "mayor"]).to_arrow()
     assert (rows.num_rows, rows.column_names) == (15, ["town", "mayor"])
     assert found.on == ({"left": "town", "right": "city"},)
 
 
 def test_a_join_with_rows_made_one(remote: RemoteLake) -> None:
-    codes = remote.join("sub/codes.tsv", "towns.csv", "code=country", aggregate={"people": "mean"})
+    codes = remote.join(
+        "sub/codes.tsv",
+        "towns.csv",
+        "code=country",
+        options=lakejoin.MatchOptions(aggregate={"people": "mean"}),
+    )
     assert codes.table().num_rows == 2
 
 
@@ -319,8 +339,11 @@ def test_predicates(local: Lake, remote: RemoteLake) -> None:
     theirs = remote.predicates("towns.csv", MAYORS)
     assert [one.pairs for one in theirs] == [one.pairs for one in mine]
     assert theirs[0].scores == pytest.approx(mine[0].scores)
-    assert theirs[0].inner_rows == mine[0].facts.inner
+    assert theirs[0].facts == replace(mine[0].facts, most_groups=mine[0].facts.groups)
     assert mine[0].words == theirs[0].words in repr(theirs)
+    assert repr(theirs) == repr(mine)
+    with pytest.raises(InputError, match="on the server"):
+        theirs[0].table()
 
 
 def test_sql(remote: RemoteLake) -> None:
@@ -345,7 +368,7 @@ def test_rows_to_append(local: Lake, remote: RemoteLake) -> None:
     for result, same in zip(there, here, strict=True):
         assert (result.new_rows, result.missing) == (same.new_rows, same.missing)
         assert [one.theirs for one in result.pairs] == [one.theirs for one in same.pairs]
-        assert same.table in repr(there)
+        assert same.table in repr(there) and repr(result) == repr(same)
 
 
 def test_paths(local: Lake, remote: RemoteLake) -> None:
@@ -353,7 +376,7 @@ def test_paths(local: Lake, remote: RemoteLake) -> None:
     told(mine.to_dict(), theirs.to_dict())
     assert theirs[0].tables == mine[0].tables
     assert theirs[0].sql() == mine[0].sql()
-    assert repr(theirs[:1]).startswith("1  towns.csv")
+    assert repr(theirs[:1]) == repr(mine[:1]) and "towns.csv" in repr(theirs[:1])
 
 
 def test_paths_from_a_table_of_mine(local: Lake, remote: RemoteLake) -> None:

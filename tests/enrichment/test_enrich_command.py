@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cli.commands import Command
-from enrich.made_lakes import Made, made_lake
+from enrichment.made_lakes import Made, made_lake
 from lakejoin.errors import NoJoin
 
 ENRICH = Command("enrich")

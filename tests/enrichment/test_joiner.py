@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import lakejoin
-from enrich.made_lakes import Made, made_lake
+from enrichment.made_lakes import Made, made_lake
 from lakejoin import LakeJoiner
 from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
 from lakejoin.enrich.inputs import Target

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakejoin
-from enrich.made_lakes import names
+from enrichment.made_lakes import names
 from fake_spark import FakeSpark
 from lakejoin import LakeJoiner
 from lakejoin.enrich.key_partners import EqualKeys

@@ -16,6 +16,7 @@ from fake_spark import FakeSpark
 from lakejoin import LakeJoiner
 from lakejoin.enrich.key_partners import NearestPoints
 from lakejoin.model import Array
+from lakejoin.store.distance_limits import METRES
 
 EARTH = 6_371_008.8
 
@@ -79,8 +80,8 @@ def test_each_spot_gets_the_nearest_station(made: Made, fitted: LakeJoiner) -> N
     (way,) = link.joins
     assert isinstance(way, NearestPoints)
     assert (link.query_columns, way.lake_columns) == (("lat", "lon"), ("latitude", "longitude"))
-    amount, unit = way.within.split()
-    within = float(amount) * {"m": 1, "km": 1000}[unit]
+    assert way.within.unit == METRES
+    within = way.within.amount
     joined = fitted.transform(made.mine)["stations.height"]
     for number, spot in made.mine.iterrows():
         apart = metres(spot, made.stations)

@@ -71,7 +71,7 @@ def counted(
     ]
     for (i, j), some in shared.items():
         both = SegmentOverlap(*(np.concatenate([getattr(s, n) for s in some] or [np.zeros(0, int)])
-                        for n in ("mine", "theirs", "count")))  # fmt: skip
+                        for n in ("left", "right", "count")))  # fmt: skip
         pairs.append(
             find_pairs(
                 CountedColumns(sides[i]), CountedColumns(sides[j]), both, (i, j), share, most
@@ -129,8 +129,8 @@ def test_both_ways_to_count_the_rest(
 def test_values_of_one_hash_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all values have the same hash, texts alone tell them apart."""
 
-    def alike(self: Dictionary, part: int, parts: int, bits: int) -> tuple[object, object]:
-        codes = np.arange(len(self) if part == 0 else 0, dtype=np.uint32)
+    def alike(self: Dictionary, range_index: int, ranges: int, bits: int) -> tuple[object, object]:
+        codes = np.arange(len(self) if range_index == 0 else 0, dtype=np.uint32)
         return np.zeros(len(codes), dtype=np.uint64), codes
 
     groups = [
@@ -139,7 +139,7 @@ def test_values_of_one_hash_are_compared(tmp_path: Path, monkeypatch: pytest.Mon
         [PlainTable("d.csv", {"c": list("gfedcba")})],
     ]
     segments = lake_of(tmp_path, groups).snapshot.segments
-    monkeypatch.setattr(Dictionary, "hashed", alike)
+    monkeypatch.setattr(Dictionary, "hashes_in_range", alike)
     assert counted(segments, 0.5, 1, 2) == all_pairs(segments, 0.5, 1)
 
 

@@ -18,13 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakejoin
-from cli.commands import SEARCH
+from cli.commands import OVERLAP, SEARCH
 from fake_spark import FakeSpark
 from lakejoin.errors import InputError
 from lakejoin.lake import Lake
 from lakejoin.ranking.answer import FusedAnswer
 from lakejoin.ranking.join_score import Signals, score_join
 from oracle.lakes import PlainTable
+from oracle.search import search_by
 from search.key_lakes import key_lake
 
 RANDOM = random.Random(8)
@@ -105,56 +106,56 @@ def misses(answer: FusedAnswer) -> list[str]:
 
 
 def test_rows_that_agree_tell_a_true_partner_from_codes_that_are_all_taken(lake: Lake) -> None:
-    by_overlap = [
-        one.table for one in lake.search("companies.csv", "code", others=True, by="overlap")
-    ]
+    by_overlap = [one.table for one in lake.overlap("companies.csv", "code", skip_copies=True)]
     assert by_overlap[:2] == ["languages.csv", "listing.csv"], "plainly the wrong one is first"
-    answer = lake.search("companies.csv", "code", by="fused")
+    answer = lake.search("companies.csv", "code")
     assert tables(answer) == ["listing.csv"]
     assert "languages.csv" in misses(answer)
-    reasons = {one.kind: one.nats for one in answer[0].ways[0].join_score.reasons}
+    reasons = {one.kind: one.nats for one in answer[0].candidates[0].join_score.reasons}
     assert reasons["rows"] > 10
     assert "of random values would match too" in answer.misses[0].accidental
 
 
 def test_row_numbers_hold_any_number_by_accident(lake: Lake) -> None:
-    answer = lake.search("companies.csv", "office", by="fused")
+    answer = lake.search("companies.csv", "office")
     assert set(tables(answer)) == {"offices.csv", "listing.csv"}
     assert misses(answer) == ["count.csv"]
-    assert answer.misses[0].ways[0].result.containment == 1.0
+    assert answer.misses[0].candidates[0].result.containment == 1.0
 
 
 def test_days_meet_days_by_accident(lake: Lake) -> None:
-    answer = lake.search("companies.csv", "founded", by="fused")
+    answer = lake.search("companies.csv", "founded")
     assert tables(answer) == []
     assert misses(answer) == ["weather.csv"]
 
 
 def test_every_key_of_the_table_where_none_is_named(lake: Lake) -> None:
-    answer = lake.search("companies.csv", by="fused")
+    answer = lake.search("companies.csv")
     assert {("code",), ("name",), ("office",)} <= set(answer.columns)
     assert ("nothing",) not in answer.columns
     assert set(tables(answer)) == {"listing.csv", "offices.csv"}
     assert {"languages.csv", "count.csv"} <= set(misses(answer))
     listing = next(one for one in answer if one.table == "listing.csv")
-    assert len({way.columns for way in listing.ways}) > 1, "several ways, and one result"
+    assert len({way.query_columns for way in listing.candidates}) > 1, (
+        "several ways, and one result"
+    )
     assert {one.name for one in listing.adds} in ({"symbol", "price"}, {"symbol", "title"})
     assert len(set(tables(answer)) & set(misses(answer))) == 0
 
 
 def test_a_composite_key(lake: Lake) -> None:
-    answer = lake.search("people.csv", ["first", "last"], by="fused")
+    answer = lake.search("people.csv", ["first", "last"])
     assert tables(answer)[0] == "club.csv"
-    assert answer[0].ways[0].pairs == "first = vorname and last = nachname"
-    assert (answer[0].ways[0].result.matched, answer.columns) == (36, (("first", "last"),))
+    assert answer[0].candidates[0].pairs == "first = vorname and last = nachname"
+    assert (answer[0].candidates[0].result.matched, answer.columns) == (36, (("first", "last"),))
     assert "composite" in answer.seconds_by
 
 
 def test_nothing_is_found(lake: Lake) -> None:
-    answer = lake.search({"word": ["quux", "frob", "blarg"], "n": ["a", "b", "c"]}, by="fused")
+    answer = lake.search({"word": ["quux", "frob", "blarg"], "n": ["a", "b", "c"]})
     assert (len(answer), answer.misses) == (0, ())
     assert "no joins found" in repr(answer)
-    near = lake.search({"day": DAYS[::40]}, by="fused", on="day")
+    near = lake.search({"day": DAYS[::40]}, on="day")
     assert (tables(near), misses(near)[0]) == ([], "weather.csv")
     assert "nearest misses" in repr(near) and "weather.csv" in repr(near)
 
@@ -163,28 +164,28 @@ def test_frames_files_and_tables_of_the_lake_are_answered_alike(lake: Lake, tmp_
     frame = pd.DataFrame({**COMPANIES.columns, "code": [f" {c.upper()}" for c in MINE]})
     file = tmp_path / "mine.csv"
     frame.to_csv(file, index=False)
-    known = lake.search("companies.csv", "code", by="fused").to_dict()
+    known = lake.search("companies.csv", "code").to_dict()
     for given_table in (frame, file):
-        found = lake.search(given_table, "code", by="fused").to_dict()
+        found = lake.search(given_table, "code").to_dict()
         for mine, other in zip(found["results"], known["results"], strict=True):
             assert (mine["table"], mine["score"]) == (other["table"], other["score"])
             assert mine["ways"] == other["ways"]
 
 
 def test_a_table_of_one_column_has_no_rows_to_agree(lake: Lake) -> None:
-    answer = lake.search([name_of(code) for code in MINE], by="fused")
+    answer = lake.search([name_of(code) for code in MINE])
     assert tables(answer)[0] in ("listing.csv", "companies.csv")
-    assert {one.kind for one in answer[0].ways[0].join_score.reasons} <= {"values", "rarity"}
+    assert {one.kind for one in answer[0].candidates[0].join_score.reasons} <= {"values", "rarity"}
 
 
 def test_names_that_repeat_and_rows_without_a_value(lake: Lake) -> None:
     names = [None, *map(name_of, MINE), None]
     mine = pa.Table.from_arrays([pa.array(names), pa.array(["", *MINE, ""])], ["x", "x"])
-    answer = lake.search(mine, 1, by="fused")
+    answer = lake.search(mine, 1)
     assert tables(answer)[0] == "companies.csv"
     assert tables(answer)[1:] == ["listing.csv"]
-    assert answer[1].ways[0].result.row_coverage == 30 / 82
-    assert {way.columns for way in lake.search(mine, by="fused")[0].ways} == {("x",)}
+    assert answer[1].candidates[0].result.row_coverage == 30 / 82
+    assert {way.query_columns for way in lake.search(mine)[0].candidates} == {("x",)}
 
 
 def test_ways_by_a_key_go_first(tmp_path: Path) -> None:
@@ -192,9 +193,9 @@ def test_ways_by_a_key_go_first(tmp_path: Path) -> None:
     symbols = [f"sym{n * 7}x" for n in range(120)]
     mine = {"sector": sectors, "symbol": [*symbols[:60], *(f"own{n}" for n in range(60))]}
     theirs = PlainTable("theirs.csv", {"sector": sectors, "ticker": symbols})
-    (result,) = key_lake(tmp_path, [theirs]).search(mine, by="fused")
-    first, second = result.ways
-    assert first.columns == ("symbol",)
+    (result,) = key_lake(tmp_path, [theirs]).search(mine)
+    first, second = result.candidates
+    assert first.query_columns == ("symbol",)
     assert first.result.containment < second.result.containment
     assert result.score == first.join_score.score > second.join_score.score
 
@@ -205,10 +206,10 @@ def test_columns_that_are_not_indexed_are_searched_for_where_they_are_named(tmp_
     one = PlainTable("one.csv", {"share": shares, "text": texts})
     other = PlainTable("other.csv", {"label": [*shares[:50], "none of these"] + ["x"] * 9})
     lake = key_lake(tmp_path, [one], [other], all_columns=False)
-    answer = lake.search("one.csv", "share", by="fused")
+    answer = lake.search("one.csv", "share")
     assert tables(answer) == ["other.csv"]
     assert any("does not search" in note for note in answer.notes)
-    assert ("share",) not in lake.search("one.csv", by="fused").columns
+    assert ("share",) not in lake.search("one.csv").columns
 
 
 # -- what is refused ---------------------------------------------------------------------------
@@ -231,12 +232,12 @@ def test_what_does_not_go_with_it_is_refused(
     lake: Lake, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(InputError, match=re.escape(sentence)):
-        lake.search("companies.csv", **{"by": "fused", **options})
+        search_by(lake, "companies.csv", **{"by": "fused", **options})
 
 
 def test_a_table_without_a_key_is_refused(lake: Lake) -> None:
     with pytest.raises(InputError, match="no column that looks like a key"):
-        lake.search({"a": [None, None]}, by="fused")
+        lake.search({"a": [None, None]})
 
 
 # -- how it is weighed -----------------------------------------------------------------------------
@@ -277,6 +278,9 @@ WAY = [
     *(
         "kind",
         "how",
+        "program",
+        "tau",
+        "radius",
         "mine",
         "theirs",
         "matched",
@@ -345,26 +349,26 @@ def test_the_command_tells_how_it_joins_and_what_it_adds(shop: Path) -> None:
 
 def test_the_command_refuses_what_does_not_go_with_it(shop: Path) -> None:
     assert "no result 7" in SEARCH.refused(*asked(shop, "--explain", "7"))
-    for words, said in (
-        (("--min", "0.5"), "--min 0.5 needs --by overlap, containment, meaning or distance"),
-        (("--initial", "part"), "--initial part needs --by overlap or --by containment"),
-        (("--algorithm", "josie"), "--algorithm josie needs --by overlap"),
-        (("--unverified",), "--unverified needs --by containment"),
-        (("--within", "5m"), "it is for search by distance"),
-        (("--by", "overlap", "--explain"), "needs the number of a result"),
+    place = str(shop / "mine.csv"), "--index", str(shop / "index")
+    for words in (
+        ("--min-share", "0.5"),
+        ("--initial", "part"),
+        ("--algorithm", "josie"),
+        ("--no-verify",),
+        ("--within", "5m"),
     ):
-        assert said in SEARCH.refused(
-            str(shop / "mine.csv"), "--index", str(shop / "index"), *words
-        )
+        done = SEARCH.run(*place, *words)
+        assert done.exit_code == 2 and f"No such option '{words[0]}'" in done.output
+    assert "needs the number of a result" in OVERLAP.refused(*place, "--explain")
 
 
 def test_an_answer_prints_and_escapes(shop: Path) -> None:
     lake = lakejoin.open(shop / "index")
-    answer = lake.search(shop / "mine.csv", by="fused")
+    answer = lake.search(shop / "mine.csv")
     assert "parts.csv" in repr(answer) and "coincidental overlap: count.csv" in repr(answer)
-    assert repr(answer[0]).startswith("  1  0.9")
+    assert repr(answer[0]).startswith(" 1   parts.csv\n") and "score 0.9" in repr(answer[0])
     page = answer._repr_html_()
     assert "&lt;b&gt;" in page and "<b>" not in page.partition("</b>")[2]
     assert (len(answer[:0]), answer[:1].results) == (0, answer.results)
-    (several,) = lake.search_many([pa.table({"part": ["P-00000", "P-07919"]})], by="fused")
+    (several,) = lake.search_many([pa.table({"part": ["P-00000", "P-07919"]})])
     assert isinstance(several, FusedAnswer)

@@ -24,7 +24,7 @@ LINES = [None if n % 3 else f"line {n}" for n in range(60)]
 
 def way_to(lake: Lake, mine: Any, *on: str, **replaced: Any) -> JoinCandidate:
     """The way by which the first table that is found joins."""
-    result = lake.search(mine, list(on), k=1, by="overlap", others=True)[0]
+    result = lake.overlap(mine, list(on), k=1, skip_copies=True)[0]
     return JoinCandidate(on, result, Signals(2, 1.0, 0.02, result.containment), **replaced)
 
 
@@ -63,7 +63,8 @@ def test_fullness_is_that_of_brute_force(
     on = data.draw(st.permutations(range(len(mine.columns))))[:parts]
     names = [f"c{place}" for place in on]
     try:
-        found = lake.search(mine.columns, names, by="overlap", others=True)
+        search = lake.overlap if len(names) == 1 else lake.composite
+        found = search(mine.columns, names, skip_copies=True)
     except InputError as problem:
         assert "no combination" in str(problem) or "no values" in str(problem)
         return
@@ -130,5 +131,5 @@ def test_where_values_are_not_equal_nulls_are_spread_evenly(tmp_path: Path) -> N
 def test_the_answer_says_for_how_many_rows(tmp_path: Path) -> None:
     theirs = PlainTable("theirs.csv", {"who": NAMES, "line": LINES, "text": NAMES[::-1]})
     lake = key_lake(tmp_path, [theirs])
-    shown = repr(lake.search({"name": NAMES, "n": list(range(60))}, by="fused"))
+    shown = repr(lake.search({"name": NAMES, "n": list(range(60))}))
     assert "adds 2 columns for 100% of your rows: line (33%), text" in shown

@@ -33,7 +33,7 @@ from lakejoin.ranking.meaning_candidates import (
 from lakejoin.search.external_table import ExternalTable, FrameRows
 from lakejoin.search.lake_background import look_like_words, mix_texts
 from lakejoin.search.options import SearchOptions
-from lakejoin.store.distance_limits import EARTH_RADIUS
+from lakejoin.store.distance_limits import EARTH_RADIUS, METRES, DistanceLimit
 from lakejoin.store.point_sets import PointsComponent
 from lakejoin.store.postings import PostingsComponent
 from oracle.lakes import PlainTable
@@ -101,10 +101,11 @@ def test_places_near_mine_are_told_with_the_radius(land: Lake) -> None:
     assert set(ways) == {"stations.csv", "same.csv"}, "by chance all cover the same land"
     stations, same = ways["stations.csv"], ways["same.csv"]
     assert (stations.kind, stations.how) == ("near", "within 500 m")
-    assert stations.columns == ("lat", "lon")
+    assert stations.radius == DistanceLimit(500.0, METRES)
+    assert stations.query_columns == ("lat", "lon")
     assert stations.result.matched >= 300
     assert stations.result.row_coverage == stations.result.containment
-    assert (same.how, same.result.columns) == ("within 50 m", ("latitude", "longitude"))
+    assert (same.how, same.lake_columns) == ("within 50 m", ("latitude", "longitude"))
     assert (same.signals.values, same.signals.share, same.result.matched) == (60, 1.0, 60)
     assert same.signals.chance == 0.02
 
@@ -200,6 +201,7 @@ def test_texts_that_mean_the_same_are_told_where_they_differ(archive: Lake) -> N
     (way,) = find_meaning_candidates(archive._searcher, mine, 0)
     assert way.result.table == "written.csv", "not where values are equal"
     assert (way.kind, way.how) == ("meaning", "by meaning, within 30%")
+    assert (way.tau, way.sampled) == (0.3, None)
     assert way.result.matched == 60 and way.result.row_coverage == 1.0
     assert (way.signals.values, way.signals.share) == (24, 1.0)
     assert way.signals.chance < 0.2
@@ -208,7 +210,7 @@ def test_texts_that_mean_the_same_are_told_where_they_differ(archive: Lake) -> N
 
 def test_names_that_cannot_be_told_apart_meet_by_chance(archive: Lake) -> None:
     mine = mine_of({"school": [f"{a} university of {b}s" for a in WORDS[:5] for b in WORDS]})
-    answer = archive.search({"school": mine.query(0).tokens.to_pylist()}, by="meaning", min=0.5)
+    answer = archive.similar({"school": mine.query(0).tokens.to_pylist()}, min_share=0.5)
     assert [one.table for one in answer] == ["schools.csv"], "all of them have partners"
     assert find_meaning_candidates(archive._searcher, mine, 0) == []
 
@@ -238,6 +240,7 @@ def test_estimates_where_there_are_too_many_pairs(
     assert isinstance(result, EstimatedMatch)
     assert (result.matched, result.containment, result.row_coverage) == (60, 1.0, None)
     assert way.how.endswith("; from 24 values")
+    assert way.sampled == 24
     assert "JOIN" in result.sql() and way.to_dict()["fan_out"] is None
 
 

@@ -74,15 +74,16 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
 def test_everyday_rewritings_are_found_and_shown(lake: Lake, mine: list[str], table: str) -> None:
     answer = lake.search({"mine": mine})
     assert [one.table for one in answer][:1] == [table]
-    way = answer[0].ways[0]
-    assert (way.kind, way.columns) == ("rewritten", ("mine",))
+    way = answer[0].candidates[0]
+    assert (way.kind, way.query_columns) == ("rewritten", ("mine",))
     assert way.how and "mine" in way.how + way.result.columns[0] + str(way.result.found)
+    assert way.how == " = ".join(map(str, way.programs)) == way.to_dict()["program"]
     assert way.to_dict()["kind"] == "rewritten"
 
 
 def test_figures_by_brute_force(lake: Lake) -> None:
     mine = [one for one in CODES for _ in range(1 + int(one) % 2)] + [None]
-    way = lake.search({"mine": mine}, "mine")[0].ways[0]
+    way = lake.search({"mine": mine}, "mine")[0].candidates[0]
     theirs = Counter(LAKE[0].columns["code"])
     met = [one for one in CODES if str(int(one)) in theirs]
     result = way.result
@@ -97,7 +98,7 @@ def test_figures_by_brute_force(lake: Lake) -> None:
 def test_what_is_equal_as_it_is_is_not_rewritten(lake: Lake) -> None:
     answer = lake.search({"mine": [str(int(one)) for one in CODES]})
     assert answer[0].table == "plain.csv"
-    assert {way.kind for way in answer[0].ways} == {"equal"}
+    assert {way.kind for way in answer[0].candidates} == {"equal"}
 
 
 def test_nothing_is_made_up(lake: Lake) -> None:

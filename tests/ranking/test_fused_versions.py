@@ -198,7 +198,7 @@ def test_an_answer_has_them_as_one_result(tmp_path: Path) -> None:
     ]
     lake = key_lake(tmp_path, tables, [PlainTable("<c>.csv", with_column(towns(300)))])
     mine = {"place": TOWNS["town"], "hills": [f"{n} hills" for n in range(300)]}
-    answer = lake.search(mine, by="fused")
+    answer = lake.search(mine)
     assert len(answer) == 2
     group = next(one for one in answer if one.table != "year.csv")
     assert {group.table, *group.versions} == {"a.csv", "b.csv", "<c>.csv"}
@@ -206,5 +206,5 @@ def test_an_answer_has_them_as_one_result(tmp_path: Path) -> None:
     assert sorted(group.to_dict()["versions"]) == sorted(group.versions)
     assert "copies or other versions: " in repr(answer)
     assert [one.rank for one in answer] == [1, 2]
-    (first,) = lake.search(mine, by="fused", k=1)
+    (first,) = lake.search(mine, k=1)
     assert first.table == answer[0].table and first.versions == answer[0].versions

@@ -44,6 +44,11 @@ def meaning_lake(
     )
 
 
+def with_encoder(lake: Lake, encoder: Any) -> Lake:
+    """The lake, opened with an encoder."""
+    return Lake(lake.snapshot, encoder)
+
+
 @dataclass(frozen=True)
 class ByHand:
     """A column that is near a query by meaning: (hits, pairs), where it is and how large."""

@@ -11,8 +11,10 @@ import pytest
 
 from lakejoin.errors import InputError
 from lakejoin.lake import Lake
+from lakejoin.render.html import render_html
+from lakejoin.render.layout import text_width
+from lakejoin.render.text import render_text
 from lakejoin.search.answer import Answer
-from lakejoin.search.answer_display import format_answer, format_answer_html
 from lakejoin.search.result import Result
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
@@ -33,7 +35,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture
 def answer(lake: Lake) -> Answer:
-    found = lake.search({"letter": LETTERS}, k=20, by="overlap")
+    found = lake.overlap({"letter": LETTERS}, k=20)
     assert isinstance(found, Answer)
     return found
 
@@ -70,11 +72,11 @@ def test_the_best_are_counted_by_a_whole_number(answer: Answer, wrong: Any) -> N
 
 
 def test_what_was_not_searched_for_is_said(lake: Lake) -> None:
-    few = lake.search({"letter": LETTERS}, k=3, by="overlap")
+    few = lake.overlap({"letter": LETTERS}, k=3)
     assert few.at_least(0.5).notes == ("the search stopped at k=3: more columns may contain 0.5",)
     assert few.at_least(0.95).notes == ()
     assert few.top(5).notes == ("the search stopped at k=3",)
-    high = lake.search({"letter": LETTERS}, k=20, min=0.8, by="overlap")
+    high = lake.overlap({"letter": LETTERS}, k=20, min_share=0.8)
     (note,) = high.at_least(0.2).notes
     assert "the search used min=0.8" in note
     assert high.at_least(0.2).at_least(0.1).notes == (note,)
@@ -114,17 +116,15 @@ def test_conversions(answer: Answer) -> None:
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 def test_text_fits_its_width(lake: Lake, width: int) -> None:
     frame = {"日本語の長い列名" * 4: ["a" * 70, "b\n\x1b[31m", "漢字" * 30, *LETTERS]}
-    text = format_answer(lake.search(frame, by="overlap"), width)
-    from lakejoin.search.answer_display import _width
-
-    assert max(map(_width, text.splitlines())) <= width
+    text = render_text(lake.overlap(frame).report(), width)
+    assert max(map(text_width, text.splitlines())) <= width
     assert "\x1b" not in text
     assert "█" in text
 
 
 def test_text_shows_what_counts(answer: Answer) -> None:
     text = repr(answer)
-    for shown in ("t9.csv", "matched", "containment", "90%", "0.90", "+ a, b, c   - j", "letter"):
+    for shown in ("t9.csv", "matched", "contained", "90%", "x0.90", "✓ a · b · c   ✗ j", "letter"):
         assert shown in text
     assert "…" not in text
 
@@ -132,13 +132,14 @@ def test_text_shows_what_counts(answer: Answer) -> None:
 def test_long_answers_are_cut_and_counted(answer: Answer) -> None:
     result = answer[0]
     long = Answer(answer.query, (result,) * 25)
-    assert "… and 5 more" in format_answer(long) and "… and 5 more" in format_answer_html(long)
+    report = long.report()
+    assert "… and 5 more" in render_text(report) and "… and 5 more" in render_html(report)
 
 
 def test_html_is_text_and_bars(tmp_path: Path) -> None:
     bad = "<script>alert('x')</script>"
     lake = lake_of(tmp_path, [[PlainTable(f"{bad}.csv", {bad: [bad, "<b>", "&amp;"]})]])
-    answer = lake.search({bad: [bad, "<b>", "<i>"]}, by="overlap")
+    answer = lake.overlap({bad: [bad, "<b>", "<i>"]})
     page = answer._repr_html_()
     assert "<script" not in page and "<b>&" not in page and "<i>" not in page
     assert "&lt;script&gt;" in page
@@ -150,8 +151,8 @@ def test_unverified_results_show_their_error(answer: Answer) -> None:
     guess = Answer(answer.query, (result,), "containment")
     assert result.row_coverage is None and result.fan_out is None
     assert result.examples == {"matched": [], "unmatched": []}
-    assert "0.61 ±0.04" in repr(guess) and "~6" in repr(guess)
-    assert "0.61 ± 0.04" in guess._repr_html_()
+    assert "61% ±4%" in repr(guess) and "~6 of 10" in repr(guess)
+    assert "61% ±4%" in guess._repr_html_() and "~6 of 10" in guess._repr_html_()
     assert guess.to_arrow()["row_coverage"].to_pylist() == [None]
     with pytest.raises(InputError):
         result.matches()

@@ -54,7 +54,7 @@ def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("sketched")
 @pytest.mark.parametrize("least", [0.2, 0.5, 0.6, 0.9, 1.0])
 def test_what_is_verified_is_exact(lake: Lake, least: float) -> None:
-    answer = lake.search(QUERY, by="containment", min=least)
+    answer = lake.containment(QUERY, min_share=least)
     assert (answer.by, answer.k, answer.min) == ("containment", None, least)
     found = {result.table: result for result in answer}
     assert "t085.csv" not in found, "the table that has gone"
@@ -71,9 +71,9 @@ def test_what_is_verified_is_exact(lake: Lake, least: float) -> None:
 @pytest.mark.usefixtures("sketched")
 def test_the_threshold_is_a_whole_number_of_values(lake: Lake) -> None:
     """0.55 has no exact binary form: 110 of 200 values are enough for it."""
-    tables = {r.table for r in lake.search(QUERY, by="containment", min=0.5)}
+    tables = {r.table for r in lake.containment(QUERY, min_share=0.5)}
     assert "t055.csv" in tables
-    assert "t055.csv" in {r.table for r in lake.search(QUERY, k=30, min=0.55, by="overlap")}
+    assert "t055.csv" in {r.table for r in lake.overlap(QUERY, k=30, min_share=0.55)}
 
 
 @pytest.mark.usefixtures("sketched")
@@ -86,16 +86,16 @@ def test_defaults_counted(lake: Lake) -> None:
 
 
 def check_defaults(lake: Lake) -> None:
-    assert lake.search(QUERY, by="containment").min == 0.6
-    best = lake.search(QUERY, by="containment", k=3)
+    assert lake.containment(QUERY).min == 0.6
+    best = lake.containment(QUERY, k=3)
     assert best.min is None
     assert [r.table for r in best] == ["t100.csv", "t095.csv", "t090.csv"]
-    two = lake.search(QUERY, by="containment", k=2, min=0.3)
+    two = lake.containment(QUERY, k=2, min_share=0.3)
     assert [r.table for r in two] == ["t100.csv", "t095.csv"]
 
 
 def test_unverified(lake: Lake) -> None:
-    answer = lake.search(QUERY, by="containment", min=0.7, verified=False)
+    answer = lake.containment(QUERY, min_share=0.7, verify=False)
     assert len(answer)
     for result in answer:
         assert not result.verified
@@ -104,27 +104,27 @@ def test_unverified(lake: Lake) -> None:
         assert result.matched == round(result.estimate * len(QUERY))
         assert (result.row_coverage, result.fan_out) == (None, None)
     assert "±" in repr(answer)
-    assert len(lake.search(QUERY, by="containment", k=2, verified=False)) == 2
+    assert len(lake.containment(QUERY, k=2, verify=False)) == 2
 
 
 @pytest.mark.usefixtures("sketched")
 def test_others_and_nothing(lake: Lake) -> None:
-    others = lake.search("t100.csv", by="containment", min=0.1, others=True)
+    others = lake.containment("t100.csv", min_share=0.1, skip_copies=True)
     assert "t100.csv" not in {r.table for r in others}
-    nothing = lake.search(["zz", "yy"], by="containment")
+    nothing = lake.containment(["zz", "yy"])
     assert nothing.notes == (
         "sketches found no searched column of the lake that contains enough; "
         "search by overlap counts exactly",
     )
-    few = lake.search(QUERY[:50], by="containment")
+    few = lake.containment(QUERY[:50])
     assert any("sketches miss columns that are much larger" in note for note in few.notes)
 
 
 def test_an_index_without_sketches_says_how_to_add_them(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, [[PlainTable("t.csv", {"c": ["a"]})]])
     with pytest.raises(DamagedIndex, match=r"has no sketches; .* lakejoin index"):
-        lake.search(["a"], by="containment", verified=False)
-    assert len(lake.search(["a"], by="containment")) == 1, "counting needs none"
+        lake.containment(["a"], verify=False)
+    assert len(lake.containment(["a"])) == 1, "counting needs none"
 
 
 # -- counted -----------------------------------------------------------------------------------
@@ -140,27 +140,27 @@ def is_counted(answer: Answer) -> bool:
 
 def test_small_queries_are_counted_exactly(lake: Lake) -> None:
     for least in (0.2, 0.55, 0.6, 1.0):
-        answer = lake.search(QUERY, by="containment", min=least)
+        answer = lake.containment(QUERY, min_share=least)
         assert is_counted(answer)
         assert (answer.by, answer.k, answer.min) == ("containment", None, least)
         expected = [s for s in range(100, 0, -5) if s / 100 >= least and s != 85]
         assert [r.table for r in answer] == [f"t{share:03}.csv" for share in expected]
         assert all(r.containment == exact(lake, r.table) for r in answer)
-    assert not is_counted(lake.search(QUERY, by="containment", verified=False))
+    assert not is_counted(lake.containment(QUERY, verify=False))
 
 
 def test_many_values_and_long_lists_are_not_counted(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = [f"w{i}" for i in range(engine.MOST_VALUES)]
-    assert is_counted(lake.search([*more[:-200], *QUERY], by="containment", min=0.1))
-    assert not is_counted(lake.search([*more, *QUERY], by="containment", min=0.1))
+    assert is_counted(lake.containment([*more[:-200], *QUERY], min_share=0.1))
+    assert not is_counted(lake.containment([*more, *QUERY], min_share=0.1))
     # Each share s of the 21 columns holds 2 s of the values; every value is in some of them.
     entries = sum(2 * share for share in range(0, 101, 5))
     monkeypatch.setattr(engine, "MOST_ENTRIES", entries)
-    assert is_counted(lake.search(QUERY, by="containment"))
+    assert is_counted(lake.containment(QUERY))
     monkeypatch.setattr(engine, "MOST_ENTRIES", entries - 1)
-    assert not is_counted(lake.search(QUERY, by="containment"))
+    assert not is_counted(lake.containment(QUERY))
 
 
 def test_a_few_values_in_a_column_a_thousand_times_as_large(tmp_path: Path) -> None:
@@ -168,16 +168,16 @@ def test_a_few_values_in_a_column_a_thousand_times_as_large(tmp_path: Path) -> N
     large = [f"x{i}" for i in range(5_000)]
     lake = lake_of(tmp_path, [[PlainTable("large.csv", {"c": large})]], components=COMPONENTS)
     mine = [*large[::1_000], "nowhere"]
-    (found,) = lake.search(mine, by="containment", min=0.8)
+    (found,) = lake.containment(mine, min_share=0.8)
     assert (found.matched, found.query_size, found.column_size) == (5, 6, 5_000)
 
 
 def test_nothing_is_proved(lake: Lake) -> None:
-    nothing = lake.search(["zz", "yy"], by="containment")
+    nothing = lake.containment(["zz", "yy"])
     assert nothing.notes == (
         "no searched column of the lake contains 60% of the 2 values of 'value'",
     )
-    assert lake.search(["zz", "yy"], by="containment", k=3).notes == (
+    assert lake.containment(["zz", "yy"], k=3).notes == (
         "none of the 2 values of 'value' is in any searched column of the lake",
     )
 
@@ -211,7 +211,7 @@ def test_counting_misses_nothing(
     dead = [data.draw(st.lists(st.integers(0, len(g) - 1), unique=True)) for g in groups]
     with tempfile.TemporaryDirectory() as folder:
         lake = lake_of(Path(folder), groups, dead=[sorted(d) for d in dead])
-        answer = lake.search(sorted(mine), by="containment", min=least, k=k)
+        answer = lake.containment(sorted(mine), min_share=least, k=k)
         share = (0.6 if k is None else 0.0) if least is None else least
         needed = max(1, math.ceil(share * len(mine) - 1e-9))
         found = []

@@ -57,9 +57,7 @@ def test_evidence(
     if not values:
         return
     shown = {value: cells[i] for i, value in reversed(list(enumerate(own))) if value is not None}
-    answer = lake.search(
-        {name: list(column) for name, column in mine.columns.items()}, on="c0", by="overlap"
-    )
+    answer = lake.overlap({name: list(column) for name, column in mine.columns.items()}, on="c0")
     for result in answer:
         column = theirs[result.table][result.columns[0]]
         right = Counter(value for value in column if value is not None)

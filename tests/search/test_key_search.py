@@ -22,7 +22,7 @@ from lakejoin.search.answer import Answer, Failed
 from lakejoin.search.key_evidence import KeyMatches
 from oracle import mate as oracle
 from oracle.lakes import PlainTable, canonical_columns, encoded
-from oracle.search import lake_of
+from oracle.search import lake_of, search_by
 from search.key_lakes import key_lake, tables
 
 FIRST = ["Ann", "Bob", "Zoë", "Ann", None]
@@ -74,7 +74,7 @@ def names(answer: Answer) -> list[tuple[str, tuple[str, ...], int]]:
 
 
 def test_other_names_another_order_and_parts(lake: Lake) -> None:
-    answer = lake.search(MINE, on=KEY, by="overlap")
+    answer = lake.composite(MINE, on=KEY)
     assert names(answer) == [
         ("leute.csv", ("vorname", "nachname", "land"), 4),
         ("mine.csv", ("first", "last", "country"), 4),
@@ -95,7 +95,7 @@ def test_other_names_another_order_and_parts(lake: Lake) -> None:
 
 def test_matches_and_unmatched_have_my_columns(lake: Lake) -> None:
     frame = {name: [*cells, cells[0]] for name, cells in MINE.items()}
-    answer = lake.search(frame, on=["country", "last", "first"], by="overlap")
+    answer = lake.composite(frame, on=["country", "last", "first"])
     (swapped,) = (result for result in answer if result.table == "swapped.csv")
     assert swapped.columns == ("c", "a", "b")
     assert swapped.matches().to_pylist() == [
@@ -111,12 +111,12 @@ def test_matches_and_unmatched_have_my_columns(lake: Lake) -> None:
 
 
 def test_key_columns_that_are_called_as_the_numbers(lake: Lake) -> None:
-    answer = lake.search({"mine": FIRST, "theirs": LAST, "mine_": LAND}, on=[0, 1, 2], by="overlap")
+    answer = lake.composite({"mine": FIRST, "theirs": LAST, "mine_": LAND}, on=[0, 1, 2])
     assert answer[0].matches().column_names == ["mine_", "theirs_", "mine__", "mine", "theirs"]
 
 
 def test_a_close_second_choice_of_columns(lake: Lake) -> None:
-    answer = lake.search(MINE, on=KEY, by="overlap")
+    answer = lake.composite(MINE, on=KEY)
     (one,) = (result for result in answer if result.table == "one.csv")
     assert one.runner_up == {"columns": ["w", "y", "z"], "matched": 1}
     assert answer[0].runner_up is None
@@ -126,14 +126,12 @@ def test_a_close_second_choice_of_columns(lake: Lake) -> None:
 
 
 def test_fixed_partners(lake: Lake) -> None:
-    fixed = lake.search(MINE, on={"first": "W", "last": None, "country": None}, by="overlap")
+    fixed = lake.composite(MINE, on={"first": "W", "last": None, "country": None})
     assert names(fixed) == [("one.csv", ("w", "y", "z"), 1)]
     assert fixed[0].runner_up is None
-    assert names(lake.search(MINE, on=["first=w", "last", "country=z"], by="overlap")) == names(
-        fixed
-    )
-    assert names(lake.search(MINE, on=["0=w", 1, 2], by="overlap")) == names(fixed)
-    nowhere = lake.search(MINE, on={"first": "vorname", "last": None, "country": "w"}, by="overlap")
+    assert names(lake.composite(MINE, on=["first=w", "last", "country=z"])) == names(fixed)
+    assert names(lake.composite(MINE, on=["0=w", 1, 2])) == names(fixed)
+    nowhere = lake.composite(MINE, on={"first": "vorname", "last": None, "country": "w"})
     freely = (
         "ignoring the column names, leute.csv has 4 of the 4 combinations, in 'vorname', "
         "'nachname' and 'land'"
@@ -143,54 +141,50 @@ def test_fixed_partners(lake: Lake) -> None:
         "column 'vorname' and 'country' in a column 'w'",
         freely,
     )
-    unknown = lake.search(
-        MINE, on={"first": "vorname", "last": None, "country": "wo"}, by="overlap"
-    )
+    unknown = lake.composite(MINE, on={"first": "vorname", "last": None, "country": "wo"})
     assert unknown.notes == ("no table of the lake has a searched column 'wo'", freely)
-    less = lake.search(
-        MINE, on={"first": "w", "last": None, "country": None}, min=0.5, by="overlap"
-    )
+    less = lake.composite(MINE, on={"first": "w", "last": None, "country": None}, min_share=0.5)
     assert less.notes == (
         "no table of the lake contains 50% of the 4 combinations of 'first', 'last' and 'country' "
         "with 'first' in a column 'w'; the best has 1",
         freely,
     )
     apart = {"a": ["Ann", "Bob"], "b": ["Ann", "Bob"]}
-    alone = lake.search(apart, on={"a": "vorname", "b": None}, by="overlap")
+    alone = lake.composite(apart, on={"a": "vorname", "b": None})
     assert alone.notes[0].endswith("both parts of the key together with 'a' in a column 'vorname'")
     assert alone.notes[1].startswith("'a' alone: 2 of its 2 distinct values are in ")
 
 
 def test_the_same_column_cannot_serve_twice(lake: Lake) -> None:
-    answer = lake.search({"a": ["Ann", "Bob"], "b": ["Ann", "Bob"]}, on=["a", "b"], by="overlap")
+    answer = lake.composite({"a": ["Ann", "Bob"], "b": ["Ann", "Bob"]}, on=["a", "b"])
     assert len(answer) == 0
     assert answer.notes[0] == "no row of any table of the lake has both parts of the key together"
     assert answer.notes[1].startswith("'a' alone: 2 of its 2 distinct values are in ")
 
 
 def test_the_initial_column_is_my_choice(lake: Lake) -> None:
-    expected = names(lake.search(MINE, on=KEY, by="overlap"))
+    expected = names(lake.composite(MINE, on=KEY))
     for initial, column in (
         ("last", "last"),
         ("COUNTRY", "country"),
         (0, "first"),
         ("2", "country"),
     ):
-        answer = lake.search(MINE, on=KEY, initial=initial, by="overlap")
+        answer = lake.composite(MINE, on=KEY, initial=initial)
         assert names(answer) == expected
         assert isinstance(answer.counters, KeyCounters)
         assert list(answer.counters.initial) == [column]
     for initial in ("items", "cardinality", np.int64(1)):
-        assert names(lake.search(MINE, on=KEY, initial=initial, by="overlap")) == expected
+        assert names(lake.composite(MINE, on=KEY, initial=initial)) == expected
     # A key column of such a name goes before.
     frame = {"a": FIRST, "items": LAST, "b": LAND, "n": LAND}
-    answer = lake.search(frame, on=["b", "a", "items"], initial="items", by="overlap")
+    answer = lake.composite(frame, on=["b", "a", "items"], initial="items")
     assert isinstance(answer.counters, KeyCounters) and list(answer.counters.initial) == ["items"]
     same = pa.table([FIRST, LAST], names=["n", "n"])
-    answer = lake.search(same, on=[0, 1], initial=1, by="overlap")
+    answer = lake.composite(same, on=[0, 1], initial=1)
     assert len(answer) and answer[0].mapping.keys() == {"n", "n_"}
-    assert names(answer) == names(lake.search(same, on=[0, 1], by="overlap"))
-    (many,) = lake.search_many([MINE], on=KEY, initial="last", by="overlap")
+    assert names(answer) == names(lake.composite(same, on=[0, 1]))
+    (many,) = lake.search_many([MINE], on=KEY, initial="last", method="composite")
     assert isinstance(many, Answer) and names(many) == expected
 
 
@@ -209,7 +203,7 @@ def test_the_initial_column_is_my_choice(lake: Lake) -> None:
 )
 def test_what_cannot_be_initial(lake: Lake, on: Any, initial: Any, sentence: str) -> None:
     with pytest.raises(InputError) as caught:
-        lake.search(MINE, on=on, initial=initial, by="overlap")
+        search_by(lake, MINE, on, by="overlap", initial=initial)
     assert sentence in str(caught.value)
 
 
@@ -221,10 +215,10 @@ def test_sizes_are_counted_when_they_are_asked_for(
     counted: list[int] = []
     plain = key_evidence.count_combinations
     monkeypatch.setattr(
-        key_evidence, "combinations_in", lambda *where: counted.append(1) or plain(*where)
+        key_evidence, "count_combinations", lambda *where: counted.append(1) or plain(*where)
     )
-    monkeypatch.setattr(searcher, "AT_ONCE", 2)
-    answer = lake.search(MINE, on=KEY, by="overlap")
+    monkeypatch.setattr(searcher, "EAGER_RESULTS", 2)
+    answer = lake.composite(MINE, on=KEY)
     assert len(answer) == 5 and len(counted) == 2
     assert [result.column_size for result in answer] == [5, 4, 4, 3, 1]
     assert [result["column_size"] for result in answer.to_dict()["results"]] == [5, 4, 4, 3, 1]
@@ -240,7 +234,7 @@ def test_an_answer_keeps_nothing_of_a_segment(lake: Lake, monkeypatch: pytest.Mo
         made(self, query)
 
     monkeypatch.setattr(KeyMatches, "__init__", making)
-    answer = lake.search(MINE, on=KEY, by="overlap")
+    answer = lake.composite(MINE, on=KEY)
     assert len(kept) == 1 and kept[0]._kept is None
     assert answer[3].matches().num_rows == 2
 
@@ -256,7 +250,7 @@ def test_mappings_that_were_not_tried_are_told(lake: Lake, monkeypatch: pytest.M
         return hits
 
     monkeypatch.setattr(Mate, "search", cut)
-    assert lake.search(MINE, on=KEY, by="overlap").notes == (
+    assert lake.composite(MINE, on=KEY).notes == (
         "1 table has too many ways to map the columns to try them all; their scores may be too low",
     )
 
@@ -276,13 +270,13 @@ def test_the_costs_of_reading_are_not_measured_again(
 
     monkeypatch.setattr(overlap, "Overlap", noted)
     monkeypatch.setitem(lake._searcher.__dict__, "_costs", ReadCosts())
-    lake.search({"a": ["Ann"], "b": ["Ann"]}, on=["a", "b"], by="overlap")
+    lake.composite({"a": ["Ann"], "b": ["Ann"]}, on=["a", "b"])
     assert given == [ReadCosts()] * 2
 
 
 def test_a_constant_column_and_repeated_rows(lake: Lake) -> None:
     frame = {"first": ["ann"] * 3, "land": ["US"] * 3}
-    answer = lake.search(frame, on=["first", "land"], by="overlap")
+    answer = lake.composite(frame, on=["first", "land"])
     found = {result.table: result for result in answer}
     assert len(answer.query) == 1 and set(found) == {
         *("leute.csv", "mine.csv", "copy.csv", "swapped.csv"),
@@ -295,30 +289,28 @@ def test_a_constant_column_and_repeated_rows(lake: Lake) -> None:
 
 
 def test_the_table_itself_and_its_copies(lake: Lake) -> None:
-    answer = lake.search("mine.csv", on=KEY, k=3, by="overlap")
+    answer = lake.composite("mine.csv", on=KEY, k=3)
     assert [(r.table, r.copy) for r in answer] == [
         ("leute.csv", ""),
         ("mine.csv", "itself"),
         ("copy.csv", "copy"),
     ]
-    others = lake.search("mine.csv", on=KEY, k=3, others=True, by="overlap")
+    others = lake.composite("mine.csv", on=KEY, k=3, skip_copies=True)
     assert [r.table for r in others] == ["leute.csv", "swapped.csv", "one.csv"]
     assert others.notes == ("the table itself is left out, and 1 exact copy of it",)
     frame = lake.table("mine.csv").to_arrow()
-    assert names(lake.search(frame, on=KEY, others=True, by="overlap")) == names(others)
+    assert names(lake.composite(frame, on=KEY, skip_copies=True)) == names(others)
 
 
 def test_one_name_in_a_list_is_one_column(lake: Lake) -> None:
     one, plain = (
-        lake.search(MINE, on=["first"], by="overlap"),
-        lake.search(MINE, on="first", by="overlap"),
+        lake.overlap(MINE, on=["first"]),
+        lake.overlap(MINE, on="first"),
     )
     assert names(one) == names(plain) and one.query.columns == ("first",)
-    assert names(lake.search(MINE, on={"first": None}, by="overlap")) == names(plain)
+    assert names(lake.overlap(MINE, on={"first": None})) == names(plain)
     assert plain[0].mapping == {"first": plain[0].columns[0]} and plain[0].runner_up is None
-    assert [a.query.columns for a in lake.search(MINE, on=["*"], by="overlap")] == [
-        (name,) for name in KEY
-    ]
+    assert [a.query.columns for a in lake.overlap(MINE, on=["*"])] == [(name,) for name in KEY]
 
 
 @pytest.mark.parametrize(
@@ -335,47 +327,43 @@ def test_one_name_in_a_list_is_one_column(lake: Lake) -> None:
     ],
 )
 def test_names_in_anything_that_has_an_order(lake: Lake, on: Any) -> None:
-    expected = lake.search(MINE, on=["first", "last"], by="overlap")
-    assert names(lake.search(MINE, on=on, by="overlap")) == names(expected)
-    assert lake.search(
-        MINE, on=on[:1] if hasattr(on, "tolist") else "first", by="overlap"
-    ).query.columns[0]
-    (many,) = lake.search_many([MINE], on=on, by="overlap")
+    expected = lake.composite(MINE, on=["first", "last"])
+    assert names(lake.composite(MINE, on=on)) == names(expected)
+    assert lake.overlap(MINE, on=on[:1] if hasattr(on, "tolist") else "first").query.columns[0]
+    (many,) = lake.search_many([MINE], on=on, method="composite")
     assert isinstance(many, Answer) and names(many) == names(expected)
 
 
 def test_names_of_frames_and_what_is_gone_through_once(lake: Lake) -> None:
-    expected = names(lake.search(MINE, on=["first", "last"], by="overlap"))
-    assert names(lake.search(MINE, on=iter(["first", "last"]), by="overlap")) == expected
-    for many in lake.search_many([MINE, MINE], on=iter(["first", "last"]), by="overlap"):
+    expected = names(lake.composite(MINE, on=["first", "last"]))
+    assert names(lake.composite(MINE, on=iter(["first", "last"]))) == expected
+    for many in lake.search_many([MINE, MINE], on=iter(["first", "last"]), method="composite"):
         assert isinstance(many, Answer) and names(many) == expected
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(MINE)
-    assert names(lake.search(frame, on=frame.columns[:2], by="overlap")) == expected
-    (many,) = lake.search_many([(frame, frame.columns[:2])], by="overlap")
+    assert names(lake.composite(frame, on=frame.columns[:2])) == expected
+    (many,) = lake.search_many([(frame, frame.columns[:2])], method="composite")
     assert isinstance(many, Answer) and names(many) == expected
-    (values,) = lake.search_many([(np.float64(1), np.float64(2))], by="overlap")
+    (values,) = lake.search_many([(np.float64(1), np.float64(2))], method="overlap")
     assert isinstance(values, Answer) and values.query.columns == ("value",)
     polars = pytest.importorskip("polars")
-    assert names(lake.search(MINE, on=polars.Series(["first", "last"]), by="overlap")) == expected
+    assert names(lake.composite(MINE, on=polars.Series(["first", "last"]))) == expected
 
 
 def test_containment_is_counted_exactly(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = names(lake.search(MINE, on=KEY, k=50, by="overlap"))
-    half = lake.search(MINE, on=KEY, by="containment", min=0.5)
+    whole = names(lake.composite(MINE, on=KEY, k=50))
+    half = lake.composite(MINE, on=KEY, min_share=0.5, k=None)
     assert names(half) == whole[:4] and (half.by, half.k, half.min) == ("containment", None, 0.5)
-    assert names(lake.search(MINE, on=KEY, by="containment")) == whole[:3]
-    assert names(lake.search(MINE, on=KEY, by="containment", k=2)) == whole[:2]
-    assert names(lake.search(MINE, on=KEY, by="containment", min=0.0)) == whole
-    assert names(lake.search(MINE, on=KEY, min=0.5, k=4, by="overlap")) == whole[:4]
-    assert names(lake.search(MINE, on=KEY, k=50, by="overlap").at_least(0.5)) == whole[:4]
+    assert names(lake.composite(MINE, on=KEY, k=None)) == whole[:3]
+    assert names(lake.composite(MINE, on=KEY, k=2)) == whole[:2]
+    assert names(lake.composite(MINE, on=KEY, min_share=0.0, k=None)) == whole
+    assert names(lake.composite(MINE, on=KEY, min_share=0.5, k=4)) == whole[:4]
+    assert names(lake.composite(MINE, on=KEY, k=50).at_least(0.5)) == whole[:4]
     monkeypatch.setattr(key_search, "_AT_FIRST", 1)
     monkeypatch.setattr(key_search, "_TIMES", 2)
-    assert names(lake.search(MINE, on=KEY, by="containment", min=0.5)) == whole[:4]
-    assert names(lake.search(MINE, on=KEY, by="containment", min=0.0)) == whole
-    none = lake.search(
-        {**MINE, "first": ["Ann", "q", "r", "s", "t"]}, on=KEY, min=0.9, by="overlap"
-    )
+    assert names(lake.composite(MINE, on=KEY, min_share=0.5, k=None)) == whole[:4]
+    assert names(lake.composite(MINE, on=KEY, min_share=0.0, k=None)) == whole
+    none = lake.composite({**MINE, "first": ["Ann", "q", "r", "s", "t"]}, on=KEY, min_share=0.9)
     assert none.notes == (
         "no table of the lake contains 90% of the 5 combinations of 'first', 'last' and 'country'; "
         "the best has 1",
@@ -384,13 +372,15 @@ def test_containment_is_counted_exactly(lake: Lake, monkeypatch: pytest.MonkeyPa
 
 def test_many(lake: Lake) -> None:
     queries = [(MINE, KEY), ("mine.csv", ("first", "last")), (MINE, {"first": "w", "last": None})]
-    answers = list(lake.search_many([*queries, (MINE, ["first", "nothing"])], k=2, by="overlap"))
+    answers = list(
+        lake.search_many([*queries, (MINE, ["first", "nothing"])], k=2, method="composite")
+    )
     assert [len(a.query.columns) for a in answers if isinstance(a, Answer)] == [3, 2, 2]
     failed = answers[-1]
     assert isinstance(failed, Failed) and "no column 'nothing'" in str(failed.error)
     assert (failed.table, failed.on) == ("my_table", ["first", "nothing"])
-    expected = lake.search(MINE, on=KEY, by="overlap")
-    for both in lake.search_many([MINE] * 24, on=KEY, threads=4, by="overlap"):
+    expected = lake.composite(MINE, on=KEY)
+    for both in lake.search_many([MINE] * 24, on=KEY, threads=4, method="composite"):
         assert isinstance(both, Answer) and names(both) == names(expected)
         assert [r.examples for r in both] == [r.examples for r in expected]
 
@@ -399,8 +389,8 @@ def test_many(lake: Lake) -> None:
 
 
 def test_json_has_the_keys_of_one_column(lake: Lake) -> None:
-    plain = lake.search(MINE, on="first", by="overlap").to_dict()
-    key = json.loads(json.dumps(lake.search(MINE, on=KEY, by="overlap").to_dict()))
+    plain = lake.overlap(MINE, on="first").to_dict()
+    key = json.loads(json.dumps(lake.composite(MINE, on=KEY).to_dict()))
     assert list(key) == list(plain) and list(key["results"][0]) == list(plain["results"][0])
     assert key["query"] == {
         **{"table": "my_table", "column": None, "columns": KEY, "size": 4, "rows": 5},
@@ -410,9 +400,9 @@ def test_json_has_the_keys_of_one_column(lake: Lake) -> None:
 
 
 def test_conversions(lake: Lake) -> None:
-    answer = lake.search(MINE, on=KEY, by="overlap")
+    answer = lake.composite(MINE, on=KEY)
     table = answer.to_arrow()
-    assert table.schema == lake.search(MINE, on="first", by="overlap").to_arrow().schema
+    assert table.schema == lake.overlap(MINE, on="first").to_arrow().schema
     assert table["columns"].to_pylist()[0] == ["vorname", "nachname", "land"]
     assert table["runner_up"].to_pylist()[-1] == {"columns": ["w", "y", "z"], "matched": 1}
     pytest.importorskip("pandas")
@@ -424,16 +414,17 @@ def test_conversions(lake: Lake) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 140])
 def test_text_and_html(lake: Lake, width: int) -> None:
-    from lakejoin.search.answer_display import _width, format_answer
+    from lakejoin.render.layout import text_width
+    from lakejoin.render.text import render_text
 
     frame = {"<b>first</b>\x1b[31m": FIRST, "last" * 30: LAST, "country": LAND}
-    answer = lake.search(frame, on=[0, 1, 2], by="overlap")
-    text = format_answer(answer, width)
-    assert max(map(_width, text.splitlines())) <= width and "\x1b" not in text
+    answer = lake.composite(frame, on=[0, 1, 2])
+    text = render_text(answer.report(), width)
+    assert max(map(text_width, text.splitlines())) <= width and "\x1b" not in text
     assert "<b>first</b>�[31m → vorname" in text
     html = answer._repr_html_()
     assert "&lt;b&gt;first&lt;/b&gt;�[31m → vorname" in html and "<b>first" not in html
-    assert "4 combinations in 5 rows" in html and "Ann · Lee · US<br>Bob · Ray · UK" in html
+    assert "4 combinations in 5 rows" in html and "✓ Ann · Lee · US | Bob · Ray · UK" in html
 
 
 # -- bad input, and nothing found ------------------------------------------------------------------
@@ -471,21 +462,21 @@ def test_text_and_html(lake: Lake, width: int) -> None:
 )
 def test_what_cannot_be_a_key(lake: Lake, on: Any, sentence: str) -> None:
     with pytest.raises(InputError) as caught:
-        lake.search({**MINE, "empty": [None] * 5}, on=on, by="overlap")
+        search_by(lake, {**MINE, "empty": [None] * 5}, on, by="overlap")
     assert sentence in str(caught.value)
 
 
 def test_names_with_an_equals_sign(lake: Lake) -> None:
     frame = {"a=b": FIRST, "a": LAST, "c": LAND}
-    assert lake.search(frame, on="a=b", by="overlap").query.columns == ("a=b",)
-    assert lake.search(frame, on=["a=b", "a", "c"], by="overlap").query.columns == ("a=b", "a", "c")
-    fixed = lake.search(frame, on=["0=vorname", "a=nachname", "c"], by="overlap")
+    assert lake.overlap(frame, on="a=b").query.columns == ("a=b",)
+    assert lake.composite(frame, on=["a=b", "a", "c"]).query.columns == ("a=b", "a", "c")
+    fixed = lake.composite(frame, on=["0=vorname", "a=nachname", "c"])
     assert fixed.query.columns == ("a=b", "a", "c") and fixed[0].table == "leute.csv"
     assert fixed[0].columns == ("vorname", "nachname", "land") and len(fixed) == 1
     with pytest.raises(InputError, match="'a=b=x' is ambiguous: your column may be 'a' or 'a=b'"):
-        lake.search(frame, on=["a=b=x", "c"], by="overlap")
+        lake.composite(frame, on=["a=b=x", "c"])
     del frame["a"]
-    assert lake.search(frame, on=["A=B=vorname", "c=land"], by="overlap")[0].columns == (
+    assert lake.composite(frame, on=["A=B=vorname", "c=land"])[0].columns == (
         "vorname",
         "land",
     )
@@ -493,34 +484,32 @@ def test_names_with_an_equals_sign(lake: Lake) -> None:
 
 def test_options_that_are_for_one_column(lake: Lake) -> None:
     with pytest.raises(InputError, match="cannot be unverified"):
-        lake.search(MINE, on=KEY, by="containment", verified=False)
+        search_by(lake, MINE, KEY, by="containment", verified=False)
     with pytest.raises(InputError, match="'josie'"):
-        lake.search(MINE, on=KEY, algorithm="josie", by="overlap")
+        search_by(lake, MINE, KEY, by="overlap", algorithm="josie")
 
 
 def test_no_row_is_complete(lake: Lake) -> None:
     with pytest.raises(InputError, match="no row of my_table has a value in each of 'a' and 'b'"):
-        lake.search({"a": ["x", None], "b": [None, "y"]}, on=["a", "b"], by="overlap")
+        lake.composite({"a": ["x", None], "b": [None, "y"]}, on=["a", "b"])
 
 
 def test_a_key_wider_than_every_table(lake: Lake) -> None:
     frame = {f"c{i}": ["Ann"] for i in range(6)}
-    assert lake.search(frame, on=list(frame), by="overlap").notes == (
+    assert lake.composite(frame, on=list(frame)).notes == (
         "the key has 6 columns, but no table of the lake has more than 4 searched columns",
     )
 
 
 def test_which_part_is_nowhere(lake: Lake) -> None:
-    answer = lake.search(
-        {**MINE, "country": list("qqqqq"), "no": list("abcde")}, on=[*KEY, "no"], by="overlap"
+    answer = lake.composite(
+        {**MINE, "country": list("qqqqq"), "no": list("abcde")}, on=[*KEY, "no"]
     )
     assert answer.notes == (
         "no row of any table of the lake has all 4 parts of the key together",
         "none of the 5 values of 'no' is in any searched column",
     )
-    both = lake.search(
-        {"a": ["nobody"], "b": ["nowhere"]}, on=["a", "b"], others=True, by="overlap"
-    )
+    both = lake.composite({"a": ["nobody"], "b": ["nowhere"]}, on=["a", "b"], skip_copies=True)
     assert both.notes == (
         "no row of any other table of the lake has both parts of the key together",
         "the only value of 'a' is in no searched column",
@@ -534,7 +523,7 @@ def test_an_empty_lake(tmp_path: Path) -> None:
 
 
 def lake_notes(lake: Lake) -> tuple[str, ...]:
-    answer = lake.search(MINE, on=KEY, by="overlap")
+    answer = lake.composite(MINE, on=KEY)
     assert len(answer) == 0
     return answer.notes
 
@@ -544,16 +533,16 @@ def test_types_that_are_not_searched(tmp_path: Path) -> None:
     lake = key_lake(
         tmp_path, [PlainTable("m.csv", {**measures, "z": ["q"] * 3})], all_columns=False
     )
-    answer = lake.search(measures, on=["x", "y"], by="overlap")
+    answer = lake.composite(measures, on=["x", "y"])
     assert len(answer) == 0 and "'x' has type decimal, which this index" in answer.notes[0]
     every = key_lake(tmp_path / "every", [PlainTable("m.csv", measures)])
-    assert names(every.search(measures, on=["x", "y"], by="overlap")) == [("m.csv", ("x", "y"), 3)]
+    assert names(every.composite(measures, on=["x", "y"])) == [("m.csv", ("x", "y"), 3)]
 
 
 def test_an_index_without_super_keys(lake: Lake, tmp_path: Path) -> None:
     people = {"land": LAND, "nachname": LAST, "vorname": FIRST}
     older = lake_of(tmp_path, [[PlainTable("leute.csv", people)]])
-    answer = older.search(MINE, on=KEY, by="overlap")
+    answer = older.composite(MINE, on=KEY)
     assert names(answer) == [("leute.csv", ("vorname", "nachname", "land"), 4)]
     assert answer[0].fan_out == 0.8
     (note,) = answer.notes
@@ -568,7 +557,7 @@ def test_a_file_is_read_once(lake: Lake, tmp_path: Path, monkeypatch: pytest.Mon
     read: list[str] = []
     batches = FileRows.batches
     monkeypatch.setattr(FileRows, "batches", lambda file: read.append(file.name) or batches(file))
-    answer = lake.search(path, on=KEY, by="overlap")
+    answer = lake.composite(path, on=KEY)
     assert answer[0].matched == 2 and len(read) == 1
     assert answer[0].sql() and len(read) == 2
 
@@ -599,9 +588,9 @@ def test_evidence(
     frame = pa.table({name: pa.array(cells, pa.string()) for name, cells in mine.columns.items()})
     if not mine_rows:
         with pytest.raises(InputError):
-            lake.search(frame, on=on, by="overlap")
+            lake.composite(frame, on=on)
         return
-    answer = lake.search(frame, on=on, by="overlap")
+    answer = lake.composite(frame, on=on)
     plain = {table.name: table for group in groups for table in group}
     scores = {
         name: oracle.joinability(

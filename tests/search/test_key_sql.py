@@ -18,6 +18,7 @@ from lakejoin.lake import Lake
 from lakejoin.pipeline.build import BuildOptions
 from lakejoin.search.answer import Answer
 from oracle.lakes import PlainTable
+from oracle.search import search_by
 from oracle.sql import rows
 from search.key_lakes import key_lake, tables
 
@@ -66,7 +67,7 @@ FRAME = pa.table(
 
 
 def test_plain_equality_where_all_is_written_alike(lake: Lake) -> None:
-    answer = lake.search(FRAME, on=["city", "land"], by="overlap")
+    answer = lake.composite(FRAME, on=["city", "land"])
     sql = found(answer, "plain.csv").sql()
     assert 'ON mine."city" = theirs."city"\n  AND mine."land" = theirs."land"' in sql
     assert round(found(answer, "plain.csv").fan_out * 7) == 5
@@ -74,15 +75,15 @@ def test_plain_equality_where_all_is_written_alike(lake: Lake) -> None:
 
 
 def test_each_part_by_itself(lake: Lake) -> None:
-    answer = lake.search(FRAME, on=["land", "city"], by="overlap")
+    answer = lake.composite(FRAME, on=["land", "city"])
     odd = found(answer, "it's; odd.csv")
     assert odd.columns == ('la"nd', "city")
     assert 'ON lower(trim(mine."land")) = lower(trim(theirs."la""nd"))' in odd.sql()
     small = pa.table({"city": ["Ulm", "OSLO"], "n": ["5", "2"]})
-    part = found(lake.search(small, on=["city", "n"], by="overlap"), "plain.csv").sql()
+    part = found(lake.composite(small, on=["city", "n"]), "plain.csv").sql()
     assert 'ON lower(trim(mine."city")) = lower(trim(theirs."city"))' in part
     assert '\n  AND mine."n" = theirs."n"' in part
-    promised(lake.search(small, on=["city", "n"], by="overlap"), lake, my_table=small)
+    promised(lake.composite(small, on=["city", "n"]), lake, my_table=small)
 
 
 def test_files_and_tables_of_the_lake(lake: Lake, tmp_path: Path) -> None:
@@ -93,14 +94,14 @@ def test_files_and_tables_of_the_lake(lake: Lake, tmp_path: Path) -> None:
         ("plain.csv", ["city", "land"]),
         ("rows.json", ["l", "c"]),
     ):
-        answer = lake.search(query, on=on, by="overlap")
+        answer = search_by(lake, query, on, by="overlap")
         assert len(answer) > 1
         promised(answer, lake)
 
 
 def test_typed_columns(lake: Lake) -> None:
     frame = pa.table({"key": [1, 2, 3, 2], "code": ["X", "y", "x", None]})
-    answer = lake.search(frame, on=["key", "code"], by="overlap")
+    answer = lake.composite(frame, on=["key", "code"])
     typed = found(answer, "typed.parquet")
     assert "read_parquet(" in typed.sql() and typed.fan_out * 4 == 3.0
     promised(answer, lake, my_table=frame)
@@ -108,7 +109,7 @@ def test_typed_columns(lake: Lake) -> None:
 
 def test_what_is_written_differently_is_said(lake: Lake) -> None:
     frame = pa.table({"n": ["1.0", "2", "3"], "city": ["Bern", "Oslo", "Oslo"]})
-    result = found(lake.search(frame, on=["n", "city"], by="overlap"), "plain.csv")
+    result = found(lake.composite(frame, on=["n", "city"]), "plain.csv")
     assert result.matched == 3
     assert "joins 2 of the 3 shared combinations; the others are spelled" in result.sql()
     assert rows(result.sql(), lake, my_table=frame) == 2
@@ -121,14 +122,14 @@ def test_names_that_repeat_are_told_apart(lake: Lake) -> None:
     table = pa.table([pa.array(lands), pa.array(cities)], names=["n", "n"])
     frame = pandas.DataFrame(list(zip(lands, cities, strict=True)), columns=["n", "n"])
     for mine, on in ((table, [1, 0]), (frame, [1, 0]), (table, 1), (frame, [0])):
-        answer = lake.search(mine, on=on, by="overlap")
+        answer = search_by(lake, mine, on, by="overlap")
         result = found(answer, "plain.csv")
         assert "several columns called 'n'" in result.sql()
         assert f'mine."n{"" if on == [0] else "_"}"' in result.sql()
         assert result.matched == len(result.matches())
         promised(answer, lake, my_table=frame)
         promised(answer, lake, my_table=table.rename_columns(["n", "m"]))
-    key = found(lake.search(table, on=[1, 0], by="overlap"), "plain.csv")
+    key = found(lake.composite(table, on=[1, 0]), "plain.csv")
     assert key.mapping == {"n": "city", "n_": "land"}
     assert key.matches().column_names == ["n", "n_", "mine", "theirs"]
 
@@ -151,7 +152,7 @@ def test_names_that_differ_in_case(lake: Lake, tmp_path: Path, format: str) -> N
     else:
         path, frames = table, {"my_table": table}
     for on in (["city", "City"], "city", "City"):
-        answer = lake.search(path, on=on, by="overlap")
+        answer = search_by(lake, path, on, by="overlap")
         assert len(answer)
         promised(answer, lake, **frames)
 
@@ -161,7 +162,7 @@ def test_their_names_may_differ_in_case(tmp_path: Path) -> None:
     lake = key_lake(tmp_path, [PlainTable("t.csv", columns)])
     mine = pa.table({"x": ["c", "d", "c"], "y": ["a", "b", "b"]})
     for on in (["x", "y"], "x"):
-        promised(lake.search(mine, on=on, by="overlap"), lake, my_table=mine)
+        promised(search_by(lake, mine, on, by="overlap"), lake, my_table=mine)
 
 
 @given(st.lists(tables("theirs", 2), min_size=1, max_size=2), tables("mine", 2))
@@ -177,7 +178,7 @@ def test_random_tables(
     on = list(mine.columns)[:2]
     if all(_null(a) or _null(b) for a, b in zip(*(mine.columns[c] for c in on), strict=True)):
         return
-    promised(lake.search(frame, on=on, by="overlap"), lake, my_table=frame)
+    promised(lake.composite(frame, on=on), lake, my_table=frame)
 
 
 def _null(cell: str | None) -> bool:

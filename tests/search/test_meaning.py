@@ -26,9 +26,17 @@ from lakejoin.search.meaning_search import MeaningIndex
 from lakejoin.search.result import NearResult
 from lakejoin.search.tau_choice import LARGEST_DISTANCE
 from oracle.lakes import PlainTable
-from oracle.search import lake_of
+from oracle.search import lake_of, search_by
 from oracle.vectors import all_distances
-from search.near_lakes import FEW, LIKE_THEM, STREETS, by_hand, meaning_lake, text_columns
+from search.near_lakes import (
+    FEW,
+    LIKE_THEM,
+    STREETS,
+    by_hand,
+    meaning_lake,
+    text_columns,
+    with_encoder,
+)
 
 OFFICES = PlainTable("offices.csv", {"addr": LIKE_THEM, "n": ["1", "2", "3", "4", "5"]})
 HALF = PlainTable("half.csv", {"street": ["12 MAIN STREET", "3 elm road", None, "Bern"]})
@@ -50,32 +58,32 @@ def first(answer: Answer) -> NearResult:
 
 
 def test_texts_that_are_written_otherwise_are_found(lake: Lake) -> None:
-    answer = lake.search({"address": STREETS}, by="meaning", tau=0.45)
+    answer = lake.similar({"address": STREETS}, tau=0.45)
     assert [(r.table, r.columns, r.matched, r.pairs) for r in answer] == [
         ("offices.csv", ("addr",), 5, 5)
     ]
     assert answer.tau == 0.45 and answer.measure == "hit" and answer.within is None
     assert first(answer).column_size == 5 and first(answer).containment == 1.0
-    assert lake.search({"address": STREETS}, by="overlap")[0].matched == 1  # one is equal
+    assert lake.overlap({"address": STREETS})[0].matched == 1  # one is equal
 
 
 def test_the_best_k_and_the_least(lake: Lake) -> None:
-    both = lake.search({"address": STREETS}, by="meaning", tau=0.45, k=10)
+    both = lake.similar({"address": STREETS}, tau=0.45, k=10)
     assert [(r.table, r.matched) for r in both] == [("offices.csv", 5), ("half.csv", 2)]
     assert both.min is None and both.k == 10
-    assert len(lake.search({"address": STREETS}, by="meaning", tau=0.45, k=1)) == 1
-    least = lake.search({"address": STREETS}, by="meaning", tau=0.45, min=0.4)
+    assert len(lake.similar({"address": STREETS}, tau=0.45, k=1)) == 1
+    least = lake.similar({"address": STREETS}, tau=0.45, min_share=0.4)
     assert [r.table for r in least] == ["offices.csv", "half.csv"]
     assert [r.table for r in least.at_least(0.5)] == ["offices.csv"]
 
 
 def test_tau_is_the_encoders_own_where_none_is_given(lake: Lake) -> None:
-    answer = lake.search({"address": STREETS}, by="meaning")
+    answer = lake.similar({"address": STREETS})
     assert answer.tau == 0.3 and "within tau 30%" in repr(answer)
 
 
 def test_the_best_k(lake: Lake) -> None:
-    answer = lake.search({"address": STREETS}, by="meaning", tau=0.45, k=5)
+    answer = lake.similar({"address": STREETS}, tau=0.45, k=5)
     assert [(r.table, r.matched, r.pairs) for r in answer] == [
         ("offices.csv", 5, 5),
         ("half.csv", 2, 2),
@@ -110,8 +118,8 @@ def test_the_answer_is_that_of_brute_force(
     tables = [PlainTable(f"t{i}.csv", {"c": cells}) for i, cells in enumerate(columns)]
     with TemporaryDirectory() as folder:
         lake = meaning_lake(Path(folder), tables[::2], tables[1::2], encoder=FEW)
-        asked = {"tau": tau, "measure": measure, "min": least, "k": k}
-        answer = lake.search({"q": mine}, by="meaning", encoder=FEW, **asked)
+        asked = {"tau": tau, "measure": measure, "min_share": least, "k": k}
+        answer = with_encoder(lake, FEW).similar({"q": mine}, **asked)
         values = sorted({text.lower() for text in mine})
         share = 0.6 if least is None and k is None else least or 0.0
         needed = max(1, int(np.ceil(share * len(values) - 1e-9)))
@@ -135,7 +143,7 @@ def test_the_answer_is_that_of_brute_force(
 
 
 def test_pairs_with_distances(lake: Lake) -> None:
-    result = first(lake.search({"address": STREETS}, by="meaning", tau=0.45))
+    result = first(lake.similar({"address": STREETS}, tau=0.45))
     pairs = result.matches()
     assert pairs.column_names == ["value", "partner", "distance", "mine", "theirs"]
     assert dict(zip(pairs["value"].to_pylist(), pairs["partner"].to_pylist(), strict=True)) == dict(
@@ -167,23 +175,21 @@ def test_pairs_are_found_again_where_they_were_not_kept(lake: Lake) -> None:
                 hits = engine.search(mine, nearness)
                 kept = engine.pairs(mine, nearness, number, column, hits)
                 again = engine.pairs(mine, nearness, number, column)
-                for name in ("place", "id", "distance"):
+                for name in ("position", "id", "distance"):
                     np.testing.assert_array_equal(getattr(kept, name), getattr(again, name))
 
 
 def test_an_answer_may_forget_what_is_large(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {"by": "meaning", "tau": 0.45, "k": 2}
-    kept = [r.matches() for r in lake.search({"q": STREETS}, **asked)]
+    asked = {"tau": 0.45, "k": 2}
+    kept = [r.matches() for r in lake.similar({"q": STREETS}, **asked)]
     monkeypatch.setattr("lakejoin.search.meaning_search._KEPT", 0)
-    assert [r.matches() for r in lake.search({"q": STREETS}, **asked)] == kept
+    assert [r.matches() for r in lake.similar({"q": STREETS}, **asked)] == kept
 
 
 def test_rows_are_counted_over_all_pairs(tmp_path: Path) -> None:
     theirs = PlainTable("t.csv", {"c": ["bern", "Bern", "BERNE", "oslo", None]})
     lake = meaning_lake(tmp_path, [theirs])
-    result = first(
-        lake.search({"q": ["Bern", "bern", "Paris", None]}, by="meaning", tau=0.5, min=0.5)
-    )
+    result = first(lake.similar({"q": ["Bern", "bern", "Paris", None]}, tau=0.5, min_share=0.5))
     assert (result.matched, result.pairs, result.query_size) == (1, 2, 2)
     assert result.row_coverage == 0.5  # two of my four rows
     assert result.fan_out == (2 * 2 + 2 * 1) / 4  # each meets two rows of bern and one of berne
@@ -198,7 +204,7 @@ def test_rows_are_counted_over_all_pairs(tmp_path: Path) -> None:
 
 def test_examples_that_differ_stand_first(lake: Lake) -> None:
     mine = ["99 Station Road", "99 station road", "3 Elm Road"]
-    result = first(lake.search({"q": mine}, by="meaning", tau=0.45))
+    result = first(lake.similar({"q": mine}, tau=0.45))
     assert result.examples["matched"] == [
         "3 Elm Road ~ 3 Elm Rd.",
         "99 Station Road ~ 99 station road",
@@ -206,7 +212,7 @@ def test_examples_that_differ_stand_first(lake: Lake) -> None:
 
 
 def test_json_and_tables(lake: Lake) -> None:
-    answer = lake.search({"address": STREETS}, by="meaning", tau=0.45)
+    answer = lake.similar({"address": STREETS}, tau=0.45)
     document = json.loads(json.dumps(answer.to_dict()))
     assert list(document) == [
         "query", "by", "k", "min", "tau", "within", "metric", "measure", "encoder", "taus",
@@ -226,7 +232,7 @@ def test_json_and_tables(lake: Lake) -> None:
 def test_sql_joins_the_pairs(lake: Lake) -> None:
     duckdb = pytest.importorskip("duckdb")
     mine = {"address": [*STREETS, "nowhere", "12 main ST"], "n": list(range(7))}
-    result = first(lake.search(mine, on="address", by="meaning", tau=0.45))
+    result = first(lake.similar(mine, on="address", tau=0.45))
     with duckdb.connect() as base:
         base.register("my_table", pa.table(mine))
         base.register("lake_table", lake.table("offices.csv").to_arrow())
@@ -242,17 +248,17 @@ def test_sql_takes_quotes_and_refuses_too_many_pairs(
 ) -> None:
     duckdb = pytest.importorskip("duckdb")
     lake = meaning_lake(tmp_path, [PlainTable("t.csv", {"c": ["O'Hara", "d\nb"]})])
-    result = first(lake.search({"q": ["o'hara", "D\nB"]}, by="meaning", tau=0.1))
+    result = first(lake.similar({"q": ["o'hara", "D\nB"]}, tau=0.1))
     with duckdb.connect() as base:
         base.register("my_table", pa.table({"q": ["o'hara", "D\nB"]}))
         base.register("lake_table", lake.table("t.csv").to_arrow())
         assert len(base.execute(result.sql()).fetchall()) == 2
-    spelled = first(lake.search({"q": ["o'hara", "O'HARA", "D\nB"]}, by="meaning", tau=0.1))
-    monkeypatch.setattr("lakejoin.codegen.result_sql.MAX_SQL_PAIRS", 2)
+    spelled = first(lake.similar({"q": ["o'hara", "O'HARA", "D\nB"]}, tau=0.1))
+    monkeypatch.setattr("lakejoin.search.result_sql.MAX_SQL_PAIRS", 2)
     assert spelled.pairs == 2
     with pytest.raises(InputError, match="more than 2 spellings, too many for a SQL query"):
         spelled.sql()
-    monkeypatch.setattr("lakejoin.codegen.result_sql.MAX_SQL_PAIRS", 1)
+    monkeypatch.setattr("lakejoin.search.result_sql.MAX_SQL_PAIRS", 1)
     with pytest.raises(InputError, match="2 pairs match, too many for a SQL query"):
         result.sql()
 
@@ -264,56 +270,56 @@ def test_measure_all_counts_pairs(tmp_path: Path) -> None:
     many = PlainTable("many.csv", {"c": ["bern", "bern e", "bern x", "y bern"]})
     one = PlainTable("one.csv", {"c": ["oslo", "bern"]})
     lake = meaning_lake(tmp_path, [many, one])
-    hits = lake.search({"q": ["bern", "oslo"]}, by="meaning", tau=0.45, k=2)
+    hits = lake.similar({"q": ["bern", "oslo"]}, tau=0.45, k=2)
     assert [(r.table, r.matched) for r in hits] == [("one.csv", 2), ("many.csv", 1)]
-    pairs = lake.search({"q": ["bern", "oslo"]}, by="meaning", tau=0.45, k=2, measure="all")
+    pairs = lake.similar({"q": ["bern", "oslo"]}, tau=0.45, k=2, measure="all")
     assert [(r.table, r.matched, r.pairs) for r in pairs if isinstance(r, NearResult)] == [
         ("many.csv", 1, 4),
         ("one.csv", 2, 2),
     ]
     assert pairs.measure == "all" and [r.table for r in pairs.at_least(1.0)] == ["one.csv"]
-    least = lake.search({"q": ["bern", "oslo"]}, by="meaning", tau=0.45, min=1.0, measure="all")
+    least = lake.similar({"q": ["bern", "oslo"]}, tau=0.45, min_share=1.0, measure="all")
     assert len(least) == 2  # two pairs for two values are enough
 
 
 def test_the_table_itself_and_its_copies(lake: Lake) -> None:
-    found = lake.search("offices.csv", on="addr", by="meaning", tau=0.45, k=3)
+    found = lake.similar("offices.csv", on="addr", tau=0.45, k=3)
     assert [(r.table, r.copy) for r in found] == [("offices.csv", "itself"), ("half.csv", "")]
-    others = lake.search("offices.csv", on="addr", by="meaning", tau=0.45, k=3, others=True)
+    others = lake.similar("offices.csv", on="addr", tau=0.45, k=3, skip_copies=True)
     assert [r.table for r in others] == ["half.csv"]
     assert others.notes == ("the table itself is left out",)
 
 
 def test_tables_that_have_gone_are_not_found(tmp_path: Path) -> None:
     lake = meaning_lake(tmp_path, [OFFICES, HALF], dead=[[0]])
-    answer = lake.search({"q": STREETS}, by="meaning", tau=0.45, k=5)
+    answer = lake.similar({"q": STREETS}, tau=0.45, k=5)
     assert [r.table for r in answer] == ["half.csv"]
 
 
 def test_every_text_column(lake: Lake) -> None:
     mine = {"street": STREETS, "n": [1, 2, 3, 4, 5], "city": ["Berne", "Oslo"] * 2 + ["Zurich"]}
-    answers = lake.search(mine, "*", by="meaning", tau=0.45)
+    answers = lake.similar(mine, "*", tau=0.45)
     assert isinstance(answers, Answers)
     assert [answer.query.columns for answer in answers] == [("street",), ("city",)]
     with pytest.raises(InputError, match="has no text column"):
-        lake.search({"n": [1, 2]}, "*", by="meaning")
+        lake.similar({"n": [1, 2]}, "*")
 
 
 def test_the_most_key_like_text_column_is_taken(lake: Lake) -> None:
-    answer = lake.search({"n": [1, 2, 3, 4, 5], "street": STREETS}, by="meaning", tau=0.45)
+    answer = lake.similar({"n": [1, 2, 3, 4, 5], "street": STREETS}, tau=0.45)
     assert answer.query.columns == ("street",) and "using 'street'" in answer.notes[0]
 
 
 def test_threads(lake: Lake) -> None:
     def one(i: int) -> list[tuple[str, int]]:
-        answer = lake.search({"q": STREETS[: 1 + i % 5]}, by="meaning", tau=0.45, k=2)
+        answer = lake.similar({"q": STREETS[: 1 + i % 5]}, tau=0.45, k=2)
         return [(r.table, r.matched) for r in answer]
 
     alone = [one(i) for i in range(5)]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(one, range(40))) == alone * 8
     tables = [{"q": STREETS}, ({"a": [1], "q": ["oak"]}, "nothing"), {"q": ["Bern"]}]
-    found = list(lake.search_many(tables, by="meaning", tau=0.45, threads=2))
+    found = list(lake.search_many(tables, method="similar", tau=0.45, threads=2))
     assert [bool(one.error) for one in found] == [False, True, False]
 
 
@@ -324,7 +330,7 @@ def test_unicode(tmp_path: Path) -> None:
     cells = ["Zürich", "Köln", "東京都", "Αθήνα", "🙂 smile", "مرحبا"]
     lake = meaning_lake(tmp_path, [PlainTable("ü.csv", {"Ort": cells})])
     mine = ["zuerich", "ZURICH", "koln", "東京", "Αθηνα", "🙂 smiles", "مرحبا"]
-    result = first(lake.search({"q": mine}, by="meaning", tau=0.45, k=1))
+    result = first(lake.similar({"q": mine}, tau=0.45, k=1))
     assert result.columns == ("Ort",)
     partners = dict(
         zip(*(result.matches()[name].to_pylist() for name in ("value", "partner")), strict=True)
@@ -333,24 +339,24 @@ def test_unicode(tmp_path: Path) -> None:
 
 
 def test_nothing_is_said_plainly(lake: Lake) -> None:
-    nothing = lake.search({"q": ["xylophone", "quartz"]}, by="meaning", tau=0.2)
+    nothing = lake.similar({"q": ["xylophone", "quartz"]}, tau=0.2)
     assert len(nothing) == 0 and nothing.notes == (
         "no text column of the lake has matches within tau 20% for 60% of the 2 values of 'q'; "
         "tau auto shows how many columns would qualify at each tau",
     )
-    (note,) = lake.search({"q": ["xylophone", "quartz"]}, by="meaning", tau=0.2, k=3).notes
+    (note,) = lake.similar({"q": ["xylophone", "quartz"]}, tau=0.2, k=3).notes
     assert note.startswith("none of the 2 values of 'q' has a match within tau 20% in any text")
-    (note,) = lake.search({"q": ["quartz"]}, by="meaning", tau=0.2, others=True).notes
+    (note,) = lake.similar({"q": ["quartz"]}, tau=0.2, skip_copies=True).notes
     assert note.startswith("the only value of 'q' has no match within tau 20% in any other text")
 
 
 def test_one_value(lake: Lake) -> None:
-    result = first(lake.search({"q": ["bern"]}, by="meaning", tau=0.0))
+    result = first(lake.similar({"q": ["bern"]}, tau=0.0))
     assert (result.matched, result.containment, result.distance) == (1, 1.0, 0.0)
 
 
 def test_numbers_have_no_meaning(lake: Lake) -> None:
-    answer = lake.search({"n": [12, 7, 3]}, by="meaning", tau=0.3)
+    answer = lake.similar({"n": [12, 7, 3]}, tau=0.3)
     assert answer.notes[0] == (
         "'n' has type integer, and search by meaning is for text: results are texts that look like "
         "its values; compare numbers by distance"
@@ -363,16 +369,16 @@ def test_values_that_mean_nothing(tmp_path: Path) -> None:
         return [[text.count(v) for v in "aeiou"] for text in texts]
 
     lake = meaning_lake(tmp_path, [PlainTable("t.csv", {"c": ["aa", "bb", "ei"]})], encoder=vowels)
-    answer = lake.search({"q": ["a", "xyz", "bb"]}, by="meaning", tau=0.1, k=1, encoder=vowels)
+    answer = with_encoder(lake, vowels).similar({"q": ["a", "xyz", "bb"]}, tau=0.1, k=1)
     assert answer.notes == ("the encoder knows nothing of 2 of the 3 values; they match nothing",)
     assert first(answer).matched == 1
 
 
 def test_a_lake_without_texts(tmp_path: Path) -> None:
     lake = meaning_lake(tmp_path / "a", [PlainTable("t.csv", {"n": ["1", "2"]})])
-    (note,) = lake.search({"q": ["one"]}, by="meaning").notes
+    (note,) = lake.similar({"q": ["one"]}).notes
     assert note == "the index has no searched text column"
-    (note,) = meaning_lake(tmp_path).search({"q": ["one"]}, by="meaning").notes
+    (note,) = meaning_lake(tmp_path).similar({"q": ["one"]}).notes
     assert note == "the index is empty"
 
 
@@ -402,13 +408,13 @@ def test_a_lake_without_texts(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_cannot_be_asked(lake: Lake, options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        lake.search({"a": ["x"], "b": ["y"]}, **{"on": "a", **options})
+        search_by(lake, {"a": ["x"], "b": ["y"]}, **{"on": "a", **options})
 
 
 def test_an_index_without_vectors(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, [[OFFICES]])
     with pytest.raises(InputError, match=r"has no vectors.*lakejoin index --with meaning --index"):
-        lake.search({"q": STREETS}, by="meaning")
+        lake.similar({"q": STREETS})
 
 
 def test_another_encoder_is_refused(lake: Lake, tmp_path: Path) -> None:
@@ -416,17 +422,17 @@ def test_another_encoder_is_refused(lake: Lake, tmp_path: Path) -> None:
         return [[text.count(v) for v in "aeiou"] + [1.0] for text in texts]
 
     with pytest.raises(InputError) as refused:
-        lake.search({"q": STREETS}, by="meaning", encoder=vowels)
+        with_encoder(lake, vowels).similar({"q": STREETS})
     said = str(refused.value)
     assert "did not make the vectors of this index (characters " in said
     assert "vowels" in said and "omit the encoder" in said and "weights" not in said
     assert said.endswith('with: lakejoin.index(..., parts=["meaning"], encoder=...)')
     own = meaning_lake(tmp_path, [OFFICES], encoder=vowels, keep=True)
     with pytest.raises(InputError, match=r"vowels.* an encoder passed in Python: pass it again"):
-        own.search({"q": STREETS}, by="meaning")
+        own.similar({"q": STREETS})
     with pytest.raises(InputError, match=r"pass .*vowels.* again, or .*--encoder characters$"):
-        own.search({"q": STREETS}, by="meaning", encoder="characters")
-    found = own.search({"q": LIKE_THEM}, by="meaning", encoder=vowels)
+        with_encoder(own, "characters").similar({"q": STREETS})
+    found = with_encoder(own, vowels).similar({"q": LIKE_THEM})
     assert len(found) == 1 and found.tau == 0.06
 
 
@@ -437,7 +443,7 @@ def test_the_default_encoder_end_to_end(tmp_path: Path) -> None:
     (folder / "jobs.csv").write_text("profession\nphysician\nattorney\nteacher\nbus driver\n")
     lakejoin.index(folder, tmp_path / "index", spark=FakeSpark())
     lake = lakejoin.open(tmp_path / "index")
-    answer = lake.search({"job": ["bus drivers", "Teachers"]}, by="meaning")
+    answer = lake.similar({"job": ["bus drivers", "Teachers"]})
     assert first(answer).examples["matched"] == ["bus drivers ~ bus driver", "Teachers ~ teacher"]
-    auto = lake.search({"job": ["bus drivers", "Teachers"]}, by="meaning", tau="auto")
+    auto = lake.similar({"job": ["bus drivers", "Teachers"]}, tau="auto")
     assert auto.taus is not None and auto.tau == auto.taus.taken and auto[0].matched == 2

@@ -19,12 +19,13 @@ from lakejoin.errors import InputError
 from lakejoin.lake import Lake
 from lakejoin.search.answer import Answer
 from lakejoin.search.distance_search import format_number
+from lakejoin.search.options import VectorDistance
 from lakejoin.search.result import NearResult
 from lakejoin.store.point_sets import PointsComponent
 from lakejoin.store.postings import PostingsComponent
 from oracle import nearby
 from oracle.lakes import PlainTable
-from oracle.search import lake_of
+from oracle.search import lake_of, search_by
 
 STATIONS = PlainTable(
     "stations.csv",
@@ -67,7 +68,7 @@ MINE = {"lat": [46.9489, 46.7549, 0.0], "lon": [7.4391, 7.6297, 0.0], "id": [1, 
 
 
 def test_places_are_found_however_they_are_written(lake: Lake) -> None:
-    answer = lake.search(MINE, on=["lat", "lon"], by="distance", within="100m")
+    answer = lake.nearby(MINE, on=["lat", "lon"], within="100m")
     found = {(r.table, r.columns): (r.matched, r.column_size) for r in answer}
     assert found == {
         ("stations.csv", ("lat", "lon")): (2, 4),
@@ -83,7 +84,7 @@ def test_places_are_found_however_they_are_written(lake: Lake) -> None:
 
 
 def test_evidence_of_places(lake: Lake) -> None:
-    answer = lake.search(MINE, on=["lat", "lon"], by="distance", within="100m")
+    answer = lake.nearby(MINE, on=["lat", "lon"], within="100m")
     result = next(r for r in answer if r.table == "stations.csv")
     assert isinstance(result, NearResult)
     assert (result.pairs, result.row_coverage, result.fan_out) == (2, 2 / 3, 1.0)
@@ -103,27 +104,27 @@ def test_evidence_of_places(lake: Lake) -> None:
 @pytest.mark.parametrize("names", [("lon", "lat"), ("Longitude", "Latitude"), ("x", "y")])
 def test_longitude_first_is_noticed_and_said(lake: Lake, names: tuple[str, str]) -> None:
     mine = dict(zip(names, (MINE["lon"], MINE["lat"]), strict=True))
-    answer = lake.search(mine, on=list(names), by="distance", within="100m")
+    answer = lake.nearby(mine, on=list(names), within="100m")
     assert len(answer) == 3 and answer.query.columns == names[::-1]
     assert answer.notes == (f"using {names[1]!r} as latitude and {names[0]!r} as longitude",)
 
 
 def test_numbers_beyond_90_say_which_is_which(lake: Lake) -> None:
     mine = {"a": [7.4391, 7.6297, 151.2], "b": [46.9489, 46.7549, -33.9]}
-    answer = lake.search(mine, on=["a", "b"], by="distance", within="100m")
+    answer = lake.nearby(mine, on=["a", "b"], within="100m")
     assert answer.query.columns == ("b", "a") and len(answer) == 3
-    plain = lake.search({"a": [46.9489], "b": [7.4391]}, ["a", "b"], by="distance", within="100m")
+    plain = lake.nearby({"a": [46.9489], "b": [7.4391]}, ["a", "b"], within="100m")
     assert plain.notes == ("using 'a' as latitude and 'b' as longitude",)
     assert len(plain) == 3
 
 
 def test_one_axis_that_is_named_tells_the_other(lake: Lake) -> None:
     mine = {"lat": MINE["lat"], "b": MINE["lon"]}
-    answer = lake.search(mine, on=["lat", "b"], by="distance", within="100m")
+    answer = lake.nearby(mine, on=["lat", "b"], within="100m")
     assert answer.notes == ("using 'lat' as latitude and 'b' as longitude",)
     both = {"start_lat": MINE["lat"], "end_lat": MINE["lon"]}
     with pytest.raises(InputError, match="'start_lat' and 'end_lat' are both a latitude"):
-        lake.search(both, on=["start_lat", "end_lat"], by="distance", within="100m")
+        lake.nearby(both, on=["start_lat", "end_lat"], within="100m")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_one_axis_that_is_named_tells_the_other(lake: Lake) -> None:
     ],
 )
 def test_both_in_one_column(lake: Lake, texts: list[str]) -> None:
-    answer = lake.search({"where": texts}, on="where", by="distance", within="0.1km")
+    answer = lake.nearby({"where": texts}, on="where", within="0.1km")
     assert {r.matched for r in answer} == {2} and len(answer) == 3
     assert first(answer).matches()["value"].to_pylist()[0] in texts
     stations = next(r for r in answer if r.table == "stations.csv")
@@ -144,18 +145,18 @@ def test_both_in_one_column(lake: Lake, texts: list[str]) -> None:
 
 
 def test_my_coordinates_are_found_by_themselves(lake: Lake) -> None:
-    answer = lake.search(MINE, by="distance", within="100m")
+    answer = lake.nearby(MINE, within="100m")
     assert len(answer) == 3
     assert answer.notes[0] == "no column was named; using 'lat' and 'lon' as coordinates"
-    one = lake.search({"n": [1], "p": ["46.9489, 7.4391"]}, by="distance", within="100m")
+    one = lake.nearby({"n": [1], "p": ["46.9489, 7.4391"]}, within="100m")
     assert one.notes[0] == "no column was named; using 'p' as coordinates" and len(one) == 3
     with pytest.raises(InputError, match="my_table has no columns that look like coordinates"):
-        lake.search({"a": ["x"], "n": [5]}, by="distance", within="100m")
+        lake.nearby({"a": ["x"], "n": [5]}, within="100m")
 
 
 def test_rows_without_a_place_are_said(lake: Lake) -> None:
     mine = {"lat": ["46.9489", "n/a", "95.5", "46.7549"], "lon": ["7.4391", "7", "8.5", None]}
-    answer = lake.search(mine, on=["lat", "lon"], by="distance", within="100m")
+    answer = lake.nearby(mine, on=["lat", "lon"], within="100m")
     assert answer.notes == ("1 of the 2 values of 'lat' and 'lon' are not valid coordinates",)
     assert len(answer.query) == 1 and first(answer).row_coverage == 0.25
 
@@ -164,13 +165,13 @@ def test_rows_without_a_place_are_said(lake: Lake) -> None:
 
 
 def test_numbers(lake: Lake) -> None:
-    answer = lake.search({"p": [100, 10, 7]}, on="p", by="distance", within="1%", min=0.3)
+    answer = lake.nearby({"p": [100, 10, 7]}, on="p", within="1%", min_share=0.3)
     found = {(r.table, r.columns): (r.matched, getattr(r, "pairs", None)) for r in answer}
     assert found == {("stations.csv", ("price",)): (2, 2), ("together.csv", ("n",)): (1, 2)}
     together = next(r for r in answer if r.table == "together.csv")
     assert together.matches()["distance"].to_pylist() == [0.01, 0.01]  # of mine
     assert "1%" in repr(answer) and answer.reach is not None and answer.reach.unit == "%"
-    near = lake.search({"p": ["10.4", "20"]}, on="p", by="distance", within=0.5)
+    near = lake.nearby({"p": ["10.4", "20"]}, on="p", within=0.5)
     assert first(near).matches().to_pylist() == [
         {"value": "10.4", "partner": "10", "distance": pytest.approx(0.4), "mine": 1, "theirs": 1},
         {"value": "20", "partner": "20.5", "distance": 0.5, "mine": 1, "theirs": 1},
@@ -181,7 +182,7 @@ def test_numbers(lake: Lake) -> None:
 def test_more_pairs_than_can_be_listed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lakejoin.search.evidence.MAX_LISTED_PAIRS", 3)
     mine = {"price": ["10", "20", "30"]}
-    answer = lake.search(mine, on="price", by="distance", within=12, k=1)
+    answer = lake.nearby(mine, on="price", within=12, k=1)
     assert first(answer).pairs == 7
     assert answer[0].matched == 3 and answer[0].row_coverage is answer[0].fan_out is None
     assert answer[0].examples == {"matched": [], "unmatched": []}
@@ -193,7 +194,7 @@ def test_more_pairs_than_can_be_listed(lake: Lake, monkeypatch: pytest.MonkeyPat
 
 
 def test_nothing_is_near_zero_by_a_share(lake: Lake) -> None:
-    answer = lake.search({"p": [0, 100]}, on="p", by="distance", within="1%", k=1)
+    answer = lake.nearby({"p": [0, 100]}, on="p", within="1%", k=1)
     assert first(answer).matches().to_pylist() == [
         {"value": "100", "partner": partner, "distance": 0.01, "mine": 1, "theirs": 1}
         for partner in ("99", "101")
@@ -205,7 +206,9 @@ def test_nothing_is_near_zero_by_a_share(lake: Lake) -> None:
 )
 def test_vectors(lake: Lake, metric: str | None, within: float, matched: int) -> None:
     mine = {"e": ["[1.0, 0.05, 0]", "[0.1, 0.9, 0.1]"]}
-    answer = lake.search(mine, on="e", by="distance", within=within, metric=metric, k=1)
+    answer = lake.nearby(
+        mine, on="e", within=VectorDistance(within, metric) if metric else within, k=1
+    )
     assert (first(answer).table, first(answer).matched) == ("vectors.csv", matched)
     assert first(answer).matches()["partner"].to_pylist()[0] == "[1, 0, 0]"
     assert answer.to_dict()["metric"] == (metric or "l2")
@@ -215,7 +218,7 @@ def test_vectors_on_the_globe(tmp_path: Path) -> None:
     pairs = PlainTable("pairs.csv", {"v": ["[46.9490, 7.4390]", "[46.7548, 7.6296]"]})
     lake = points_lake(tmp_path, [pairs, STATIONS])
     mine = {"v": ["[46.9491, 7.4391]", "[46.7549, 7.6297]", "[96.7, 7]"]}
-    answer = lake.search(mine, "v", by="distance", within="100m", metric="haversine", min=0)
+    answer = lake.nearby(mine, "v", within=VectorDistance("100m", "haversine"), min_share=0)
     assert [(one.table, one.columns, one.matched) for one in answer] == [
         ("pairs.csv", ("v",), 2),
         ("stations.csv", ("lat", "lon"), 2),
@@ -223,13 +226,11 @@ def test_vectors_on_the_globe(tmp_path: Path) -> None:
     assert first(answer).distance == pytest.approx(13.5, abs=0.5)
     assert answer.notes == ("1 of the 3 values of 'v' are not valid coordinates",)
     with pytest.raises(InputError, match="takes latitude and longitude"):
-        lake.search({"v": ["[1, 2, 3]"]}, "v", by="distance", within="1m", metric="haversine")
+        lake.nearby({"v": ["[1, 2, 3]"]}, "v", within=VectorDistance("1m", "haversine"))
 
 
 def test_lists_of_a_frame_are_vectors(lake: Lake) -> None:
-    answer = lake.search(
-        {"e": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]}, by="distance", within=0.01, on=0
-    )
+    answer = lake.nearby({"e": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]}, within=0.01, on=0)
     assert first(answer).matched == 2
 
 
@@ -258,14 +259,14 @@ def test_numbers_as_by_hand(
 ) -> None:
     real = {float(text) for text in mine if text not in (None, "x")}
     tables = [PlainTable(f"t{i}.csv", {"c": cells}) for i, cells in enumerate(columns)]
-    asked = {"within": within, "measure": measure, "min": least, "k": k}
+    asked = {"within": within, "measure": measure, "min_share": least, "k": k}
     with TemporaryDirectory() as folder:
         lake = points_lake(Path(folder), tables[::2], tables[1::2])
         if not real:
             with pytest.raises(InputError):
-                lake.search({"q": mine}, on="q", by="distance", **asked)
+                lake.nearby({"q": mine}, on="q", **asked)
             return
-        answer = lake.search({"q": mine}, on="q", by="distance", **asked)
+        answer = lake.nearby({"q": mine}, on="q", **asked)
         share = 0.6 if least is None and k is None else least or 0.0
         needed = max(1, int(np.ceil(share * len(real) - 1e-9)))
         own = np.array(sorted(real))[:, None]
@@ -299,7 +300,7 @@ def test_places_as_by_hand(theirs: Sequence[tuple[str, str]], data: st.DataObjec
     with TemporaryDirectory() as folder:
         lake = points_lake(Path(folder), [table])
         frame = {"lat": [a for a, _ in mine], "lon": [b for _, b in mine]}
-        answer = lake.search(frame, ["lat", "lon"], by="distance", within=within, k=1)
+        answer = lake.nearby(frame, ["lat", "lon"], within=within, k=1)
         own = np.array(sorted({(float(a), float(b)) for a, b in mine}))
         other = np.array(sorted({(float(a), float(b)) for a, b in theirs}))
         found = nearby.near(own, other, parse_distance(within), "haversine")
@@ -320,7 +321,7 @@ def test_places_as_by_hand(theirs: Sequence[tuple[str, str]], data: st.DataObjec
 
 
 def test_json(lake: Lake) -> None:
-    answer = lake.search(MINE, on=["lat", "lon"], by="distance", within="2km")
+    answer = lake.nearby(MINE, on=["lat", "lon"], within="2km")
     document = json.loads(json.dumps(answer.to_dict()))
     assert document["within"] == "2km" and document["metric"] == "haversine"
     assert document["query"]["column"] is None and document["query"]["columns"] == ["lat", "lon"]
@@ -330,46 +331,44 @@ def test_json(lake: Lake) -> None:
 
 @pytest.mark.parametrize("within", ["3mi", "0.5km", "1500 m", "1e3m"])
 def test_within_is_told_as_it_was_given(lake: Lake, within: str) -> None:
-    answer = lake.search(MINE, on=["lat", "lon"], by="distance", within=within)
+    answer = lake.nearby(MINE, on=["lat", "lon"], within=within)
     assert answer.within == answer.to_dict()["within"] == within
 
 
 def test_vectors_of_one_direction_are_not_equal(lake: Lake) -> None:
     mine = {"v": [[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]]}
-    answer = lake.search(mine, "v", by="distance", within=0, metric="angular")
+    answer = lake.nearby(mine, "v", within=VectorDistance(0, "angular"))
     assert first(answer).pairs == 2 and first(answer).equal == 1
     assert first(answer).matches(differing=True)["value"].to_pylist() == ["[2.0,0.0,0.0]"]
 
 
 def test_the_table_itself_is_left_out(lake: Lake) -> None:
-    both = lake.search("stations.csv", ["lat", "lon"], by="distance", within="50m", k=3)
+    both = lake.nearby("stations.csv", ["lat", "lon"], within="50m", k=3)
     assert both[0].copy == "itself" and first(both).pairs == 4
-    others = lake.search(
-        "stations.csv", ["lat", "lon"], by="distance", within="50m", k=3, others=True
-    )
+    others = lake.nearby("stations.csv", ["lat", "lon"], within="50m", k=3, skip_copies=True)
     assert "stations.csv" not in [r.table for r in others] and len(others) == 2
     assert others.notes == ("the table itself is left out",)
 
 
 def test_nothing_is_said_plainly(lake: Lake, tmp_path: Path) -> None:
-    *_, note = lake.search({"a": [0.5], "lon": [0.5]}, by="distance", within="1m", on=[0, 1]).notes
+    *_, note = lake.nearby({"a": [0.5], "lon": [0.5]}, within="1m", on=[0, 1]).notes
     assert note == (
         "the only value of 'a' and 'lon' has no match within 1m in any table with coordinates of "
         "the lake"
     )
-    (note,) = lake.search({"n": [1234, 4321]}, by="distance", within=1, on="n").notes
+    (note,) = lake.nearby({"n": [1234, 4321]}, within=1, on="n").notes
     assert note == (
         "no column of numbers of the lake has matches within 1 for 60% of the 2 values of 'n'"
     )
-    (note,) = lake.search({"n": [1234, 4321]}, by="distance", within=1, on="n", k=1).notes
+    (note,) = lake.nearby({"n": [1234, 4321]}, within=1, on="n", k=1).notes
     assert note.startswith("none of the 2 values of 'n' has a match within 1 in any column of n")
     small = points_lake(tmp_path, [PlainTable("t.csv", {"c": ["a", "b"]})])
-    (note,) = small.search({"n": [1]}, by="distance", within=1, on="n").notes
+    (note,) = small.nearby({"n": [1]}, within=1, on="n").notes
     assert note == "the lake has no column of numbers"
 
 
 def test_there_is_no_sql_for_distances(lake: Lake) -> None:
-    answer = lake.search({"p": [100]}, on="p", by="distance", within=1, k=1)
+    answer = lake.nearby({"p": [100]}, on="p", within=1, k=1)
     with pytest.raises(InputError, match="a join by distance cannot be written as SQL"):
         answer[0].sql()
 
@@ -407,17 +406,17 @@ def test_there_is_no_sql_for_distances(lake: Lake) -> None:
 def test_what_cannot_be_asked(lake: Lake, options: dict[str, Any], sentence: str) -> None:
     mine = {"n": [1, 2], "m": [3, 4], "w": ["a", "b"]}
     with pytest.raises(InputError, match=sentence):
-        lake.search(mine, **{"on": "n", "by": "distance", **options})
+        search_by(lake, mine, **{"on": "n", "by": "distance", **options})
 
 
 def test_an_index_without_points(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, [[STATIONS]])
     with pytest.raises(InputError, match=r"has no points.*lakejoin index --with distance --index"):
-        lake.search("unread.csv", by="distance", within=1)
+        lake.nearby("unread.csv", within=1)
 
 
 def test_one_column_need_not_be_named(lake: Lake) -> None:
-    answer = lake.search({"n": [10, 20.5]}, by="distance", within=0, k=1)
+    answer = lake.nearby({"n": [10, 20.5]}, within=0, k=1)
     assert answer.query.columns == ("n",) and answer[0].columns == ("price",)
     assert not answer.notes
 
@@ -425,7 +424,7 @@ def test_one_column_need_not_be_named(lake: Lake) -> None:
 def test_threads(lake: Lake) -> None:
     def one(i: int) -> list[tuple[str, int]]:
         mine = {name: cells[: 1 + i % 3] for name, cells in MINE.items()}
-        answer = lake.search(mine, on=["lat", "lon"], by="distance", within="100m")
+        answer = lake.nearby(mine, on=["lat", "lon"], within="100m")
         return [(r.table, r.matched) for r in answer]
 
     alone = [one(i) for i in range(3)]

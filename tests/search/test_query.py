@@ -106,7 +106,7 @@ def test_a_small_query_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.Mon
         return find(self, tokens)
 
     monkeypatch.setattr(Dictionary, "find", counted)
-    assert first.search(["y", "nowhere"], by="overlap")[0].examples["matched"] == ["y"]
+    assert first.overlap(["y", "nowhere"])[0].examples["matched"] == ["y"]
     assert asked == 2, "once a segment, for the search and the evidence of both results"
     query = query_of_array("t", "c", pa.array(["y", "nowhere"]), ValueRules())
     for lake in (first, other, first):

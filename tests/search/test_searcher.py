@@ -19,7 +19,7 @@ from lakejoin.errors import InputError, UnknownTable
 from lakejoin.lake import Lake
 from lakejoin.search.answer import Answer, Answers, Failed
 from oracle.lakes import PlainTable
-from oracle.search import lake_of
+from oracle.search import lake_of, search_by
 
 CITIES = ["Bern", "Oslo", "Ulm", "Bonn"]
 
@@ -60,14 +60,14 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def test_dead_tables_are_never_answered(lake: Lake) -> None:
-    answer = lake.search({"city": CITIES}, k=50, by="overlap")
+    answer = lake.overlap({"city": CITIES}, k=50)
     assert "gone.csv" not in {result.table for result in answer}
     assert answer[0].matched == 3
     assert [result.rank for result in answer] == list(range(1, len(answer) + 1))
 
 
 def test_ties_go_to_the_smaller_column_then_the_earlier(lake: Lake) -> None:
-    assert names(lake.search(["bern"], k=4, by="overlap")) == [
+    assert names(lake.overlap(["bern"], k=4)) == [
         ("few.csv", "c0"),
         ("people.csv", "c0"),
         ("copy.csv", "c0"),
@@ -76,7 +76,7 @@ def test_ties_go_to_the_smaller_column_then_the_earlier(lake: Lake) -> None:
 
 
 def test_the_table_itself_and_its_copies_are_marked(lake: Lake) -> None:
-    answer = lake.search("people.csv", on="c0", k=9, by="overlap")
+    answer = lake.overlap("people.csv", on="c0", k=9)
     marks = {result.table: result.copy for result in answer}
     assert marks == {
         "people.csv": "itself",
@@ -89,20 +89,20 @@ def test_the_table_itself_and_its_copies_are_marked(lake: Lake) -> None:
 
 
 def test_others_leaves_them_out_and_still_finds_k(lake: Lake) -> None:
-    answer = lake.search("people.csv", on="c0", k=3, others=True, by="overlap")
+    answer = lake.overlap("people.csv", on="c0", k=3, skip_copies=True)
     assert names(answer) == [("near-copy.csv", "c0"), ("few.csv", "c0"), ("measures.csv", "c1")]
     assert "the table itself is left out, and 2 exact copies of it" in answer.notes
 
 
 def test_a_frame_that_is_a_table_of_the_lake(lake: Lake) -> None:
     frame = lake.table("people.csv").to_arrow()
-    answer = lake.search(frame, on="c0", k=9, by="overlap")
+    answer = lake.overlap(frame, on="c0", k=9)
     assert {r.table for r in answer if r.copy == "copy"} == {
         "people.csv",
         "copy.csv",
         "far-copy.csv",
     }
-    others = lake.search(frame, on="c0", k=9, others=True, by="overlap")
+    others = lake.overlap(frame, on="c0", k=9, skip_copies=True)
     assert {r.table for r in others} == {"near-copy.csv", "few.csv", "measures.csv"}
     assert "3 exact copies of the table are left out" in others.notes
 
@@ -110,12 +110,8 @@ def test_a_frame_that_is_a_table_of_the_lake(lake: Lake) -> None:
 def test_a_null_is_no_unknown_value(tmp_path: Path) -> None:
     """Both look alike as a code: a value that the segment lacks must not equal its nulls."""
     lake = lake_of(tmp_path, [[numbered("t.csv", ["a", "b", None])]])
-    assert [
-        r.copy for r in lake.search(pa.table({"x": ["a", "b", "zz"]}), on="x", by="overlap")
-    ] == [""]
-    assert [
-        r.copy for r in lake.search(pa.table({"x": ["a", "b", None]}), on="x", by="overlap")
-    ] == ["copy"]
+    assert [r.copy for r in lake.overlap(pa.table({"x": ["a", "b", "zz"]}), on="x")] == [""]
+    assert [r.copy for r in lake.overlap(pa.table({"x": ["a", "b", None]}), on="x")] == ["copy"]
 
 
 cells = st.lists(st.sampled_from(["a", "b", "A", "", None]), min_size=3, max_size=3)
@@ -137,15 +133,15 @@ def test_copies_are_those_with_equal_cells(
         return
     same = {table.name for table in tables if folded(table) == mine}
     for query in ("t0.csv", lake.table("t0.csv").to_arrow()):
-        answer = lake.search(query, on="c0", k=50, by="overlap")
+        answer = lake.overlap(query, on="c0", k=50)
         assert {r.table for r in answer if r.copy} == same
-        left = lake.search(query, on="c0", k=50, others=True, by="overlap")
+        left = lake.overlap(query, on="c0", k=50, skip_copies=True)
         assert not same & {r.table for r in left}
         assert {r.table for r in left} == {r.table for r in answer} - same
 
 
 def test_min_leaves_out_what_contains_less(lake: Lake) -> None:
-    assert {r.table for r in lake.search({"c": CITIES}, min=0.75, by="overlap")} == {
+    assert {r.table for r in lake.overlap({"c": CITIES}, min_share=0.75)} == {
         "people.csv",
         "copy.csv",
         "far-copy.csv",
@@ -158,34 +154,32 @@ def test_min_leaves_out_what_contains_less(lake: Lake) -> None:
 
 def test_the_most_key_like_text_column_is_taken(lake: Lake) -> None:
     frame = {"n": [1, 2, 3, 4], "city": ["Bern", "Bern", "Ulm", "Ulm"], "name": CITIES}
-    answer = lake.search(frame, by="overlap")
+    answer = lake.overlap(frame)
     assert answer.query.column == "name"
     assert any("using 'name', the most key-like text column" in note for note in answer.notes)
-    numbers = lake.search({"n": [1, 1, 2], "id": [1, 2, 3]}, by="overlap")
+    numbers = lake.overlap({"n": [1, 1, 2], "id": [1, 2, 3]})
     assert numbers.query.column == "id"
-    assert lake.search({"city": CITIES}, by="overlap").notes == ()
+    assert lake.overlap({"city": CITIES}).notes == ()
 
 
 def test_every_column(lake: Lake) -> None:
-    found = lake.search(
-        {"a": CITIES, "m": [0.5, 1.5, 2.5, 3.5], "b": ["ann"] * 4}, on="*", by="overlap"
-    )
+    found = lake.overlap({"a": CITIES, "m": [0.5, 1.5, 2.5, 3.5], "b": ["ann"] * 4}, on="*")
     assert isinstance(found, Answers)
     assert [answer.query.column for answer in found] == ["a", "b"]
     assert repr(found).count("by overlap") == 2
     assert found._repr_html_().count("<table>") == 2
     with pytest.raises(InputError, match="type decimal, which this index does not search"):
-        lake.search({"m": [0.5, 1.5]}, on="*", by="overlap")
+        lake.overlap({"m": [0.5, 1.5]}, on="*")
 
 
 @pytest.mark.parametrize("on", ["City Name", "city name", " CITY  NAME ", 1, "1"])
 def test_ways_to_name_a_column(lake: Lake, on: str | int) -> None:
-    answer = lake.search({"n": ["x"] * 4, "City Name": CITIES}, on=on, by="overlap")
+    answer = lake.overlap({"n": ["x"] * 4, "City Name": CITIES}, on=on)
     assert answer.query.column == "City Name"
 
 
 def test_a_column_called_by_a_number_goes_before_its_place(lake: Lake) -> None:
-    assert lake.search({"1": CITIES, "b": ["x"] * 4}, on="1", by="overlap").query.column == "1"
+    assert lake.overlap({"1": CITIES, "b": ["x"] * 4}, on="1").query.column == "1"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +204,7 @@ def test_a_column_called_by_a_number_goes_before_its_place(lake: Lake) -> None:
 )
 def test_bad_queries_are_told(lake: Lake, table: Any, on: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        lake.search(table, on=on, by="overlap")
+        lake.overlap(table, on=on)
 
 
 @pytest.mark.parametrize(
@@ -220,10 +214,10 @@ def test_bad_queries_are_told(lake: Lake, table: Any, on: Any, said: str) -> Non
         ({"k": "3"}, "not '3'"),
         ({"k": 2.5}, "k must be a positive integer, not 2.5"),
         ({"k": True}, "k must be a positive integer, not True"),
-        ({"min": "1"}, "min must be a number between 0 and 1, not '1'"),
-        ({"min": 1.5}, "min must be a number between 0 and 1, not 1.5"),
+        ({"min": "1"}, "min_share must be a number between 0 and 1, not '1'"),
+        ({"min": 1.5}, "min_share must be a number between 0 and 1, not 1.5"),
         ({"min": -0.1}, "not -0.1"),
-        ({"min": math.nan}, "min must be a number between 0 and 1, not nan"),
+        ({"min": math.nan}, "min_share must be a number between 0 and 1, not nan"),
         ({"min": True}, "not True"),
         (
             {"by": "magic"},
@@ -237,32 +231,32 @@ def test_bad_queries_are_told(lake: Lake, table: Any, on: Any, said: str) -> Non
 )
 def test_bad_options_are_told(lake: Lake, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        lake.search({"c": CITIES}, **{"by": "overlap", **options})
+        search_by(lake, {"c": CITIES}, **{"by": "overlap", **options})
 
 
 def test_one_value(lake: Lake) -> None:
-    answer = lake.search(["BERN "], by="overlap")
+    answer = lake.overlap(["BERN "])
     assert answer[0].containment == 1.0
     assert answer[0].examples == {"matched": ["BERN "], "unmatched": []}
 
 
 def test_nothing_in_the_lake_is_said_plainly(lake: Lake) -> None:
-    answer = lake.search({"c": ["zz1", "zz2"]}, by="overlap")
+    answer = lake.overlap({"c": ["zz1", "zz2"]})
     assert len(answer) == 0 and not answer
     assert answer.notes == ("none of the 2 values of 'c' is in any searched column of the lake",)
     assert "nothing found" in repr(answer)
-    (note,) = lake.search(["zz1"], by="overlap").notes
+    (note,) = lake.overlap(["zz1"]).notes
     assert note == "the only value of 'value' is in no searched column of the lake"
-    narrow = lake.search({"c": ["Bern", "zz2"]}, min=0.9, by="overlap")
+    narrow = lake.overlap({"c": ["Bern", "zz2"]}, min_share=0.9)
     assert narrow.notes == ("no searched column of the lake contains 90% of the 2 values of 'c'",)
 
 
 def test_an_index_without_tables(tmp_path: Path) -> None:
-    assert lake_of(tmp_path, []).search(["a"], by="overlap").notes == ("the index is empty",)
+    assert lake_of(tmp_path, []).overlap(["a"]).notes == ("the index is empty",)
 
 
 def test_types_that_are_not_searched_are_said(lake: Lake) -> None:
-    answer = lake.search("measures.csv", on="c0", by="overlap")
+    answer = lake.overlap("measures.csv", on="c0")
     assert len(answer) == 0
     assert answer.query.counts.tolist() == [1, 1, 1]
     assert any("type decimal, which this index does not search" in note for note in answer.notes)
@@ -271,15 +265,15 @@ def test_types_that_are_not_searched_are_said(lake: Lake) -> None:
 def test_files(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.csv").write_text("id,city\n1,Bern\n2,Oslo\n3,\n4,nowhere\n")
-    answer = lake.search("mine.csv", on="city", k=1, by="overlap")
+    answer = lake.overlap("mine.csv", on="city", k=1)
     assert (answer.query.table, len(answer.query), answer.query.rows) == ("mine.csv", 3, 4)
     assert answer[0].row_coverage == 0.5
     assert (
-        lake.search(Path("mine.csv"), on=1, k=1, by="overlap").to_dict()["results"]
+        lake.overlap(Path("mine.csv"), on=1, k=1).to_dict()["results"]
         == (answer.to_dict()["results"])
     )
     Path("people.csv").write_text("town\nOslo\n")
-    both = lake.search("people.csv", by="overlap")
+    both = lake.overlap("people.csv")
     assert both.query.tokens.to_pylist() == ["oslo"]
     assert "people.csv is both a local file and a table of the lake; using the file" in both.notes
 
@@ -298,10 +292,10 @@ class SlowTable:
 
 def test_seconds_are_those_that_the_caller_waited(lake: Lake) -> None:
     begin = time.perf_counter()
-    answer = lake.search(SlowTable({"a": CITIES}, 0.05), on="a", by="overlap")
+    answer = lake.overlap(SlowTable({"a": CITIES}, 0.05), on="a")
     assert 0.05 <= answer.seconds <= time.perf_counter() - begin
     begin = time.perf_counter()
-    every = lake.search(SlowTable({"a": CITIES, "b": CITIES}, 0.05), on="*", by="overlap")
+    every = lake.overlap(SlowTable({"a": CITIES, "b": CITIES}, 0.05), on="*")
     assert len(every) == 2
     assert 0.05 <= sum(one.seconds for one in every) <= time.perf_counter() - begin
 
@@ -316,17 +310,17 @@ def test_a_container_needs_a_part(lake: Lake, tmp_path: Path) -> None:
             base.execute(f"insert into {name} values ('Bern')")
     base.close()
     with pytest.raises(InputError, match=r"several tables.*a, b"):
-        lake.search(str(file), by="overlap")
+        lake.overlap(str(file))
     with pytest.raises(InputError, match="no part 'c'; its parts are: a, b"):
-        lake.search(f"{file}#c", by="overlap")
-    assert lake.search(f"{file}#b", by="overlap").query.tokens.to_pylist() == ["bern"]
+        lake.overlap(f"{file}#c")
+    assert lake.overlap(f"{file}#b").query.tokens.to_pylist() == ["bern"]
 
 
 def test_a_table_of_another_lake(lake: Lake, tmp_path: Path) -> None:
     other = lake_of(tmp_path / "other", [[numbered("t.csv", ["Bern", "Ulm"])]])
-    assert lake.search(other.table("t.csv"), on=0, by="overlap")[0].query_size == 2
+    assert lake.overlap(other.table("t.csv"), on=0)[0].query_size == 2
     with pytest.raises(UnknownTable):
-        lake.search("t.csv", by="overlap")
+        lake.overlap("t.csv")
 
 
 # -- many, and from many threads -------------------------------------------------------------
@@ -334,21 +328,21 @@ def test_a_table_of_another_lake(lake: Lake, tmp_path: Path) -> None:
 
 def test_many_queries_keep_their_order(lake: Lake) -> None:
     queries = ["people.csv", ({"c": CITIES}, "c"), "nowhere.csv", ("few.csv", 0), ["ulm"]]
-    found = list(lake.search_many(queries, k=2, threads=3, by="overlap"))
+    found = list(lake.search_many(queries, k=2, threads=3, method="overlap"))
     assert [type(answer) for answer in found] == [Answer, Answer, Failed, Answer, Answer]
     assert found[2].table == "nowhere.csv" and not found[2]
     assert isinstance(found[2].error, UnknownTable)
     assert [answer.error is None for answer in found] == [True, True, False, True, True]
     assert found[0].query.table == "people.csv" and found[3].query.table == "few.csv"
     one_by_one = [
-        lake.search("people.csv", k=2, by="overlap"),
-        lake.search({"c": CITIES}, "c", k=2, by="overlap"),
+        lake.overlap("people.csv", k=2),
+        lake.overlap({"c": CITIES}, "c", k=2),
     ]
     for many, one in zip(found, one_by_one, strict=False):
         assert many.to_dict()["results"] == one.to_dict()["results"]
-    assert list(lake.search_many([], by="overlap")) == []
+    assert list(lake.search_many([], method="overlap")) == []
     with pytest.raises(InputError):
-        lake.search_many([], threads=0, by="overlap")
+        lake.search_many([], threads=0, method="overlap")
 
 
 def test_many_takes_few_queries_ahead(lake: Lake) -> None:
@@ -359,7 +353,7 @@ def test_many_takes_few_queries_ahead(lake: Lake) -> None:
             taken.append(1)
             yield ["bern"]
 
-    answers = lake.search_many(endless(), threads=2, by="overlap")
+    answers = lake.search_many(endless(), threads=2, method="overlap")
     assert next(answers)[0].table == "few.csv"
     answers.close()
     assert len(taken) < 20
@@ -374,10 +368,8 @@ def test_threads_share_a_lake(tmp_path: Path) -> None:
     alone = lake_of(tmp_path / "a", groups)
     queries = [[f"v{v}" for v in rng.integers(0, 400, 60)] for _ in range(40)]
     queries += [f"t{i}.csv" for i in range(24)]
-    expected = [alone.search(query, by="overlap").to_dict()["results"] for query in queries]
+    expected = [alone.overlap(query).to_dict()["results"] for query in queries]
     shared = Lake(lake_of(tmp_path / "b", groups).snapshot)  # nothing of it is opened yet
     with ThreadPoolExecutor(8) as pool:
-        found = list(
-            pool.map(lambda q: shared.search(q, by="overlap").to_dict()["results"], queries)
-        )
+        found = list(pool.map(lambda q: shared.overlap(q).to_dict()["results"], queries))
     assert found == expected

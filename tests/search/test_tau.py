@@ -23,7 +23,7 @@ from lakejoin.search.tau_choice import (
     sample_positions,
 )
 from oracle.lakes import PlainTable
-from search.near_lakes import FEW, LIKE_THEM, STREETS, by_hand, meaning_lake
+from search.near_lakes import FEW, LIKE_THEM, STREETS, by_hand, meaning_lake, with_encoder
 
 EXPLODES = [1] * 10 + [2] * 10 + [3, 3, 4, 5, 7, 10, 30, 90, 270, 800] + [1000] * 20
 
@@ -134,11 +134,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         ),
     ]
     folder = tmp_path_factory.mktemp("taus")
-    return meaning_lake(folder, tables[::2], tables[1::2], encoder=FEW)
+    return with_encoder(meaning_lake(folder, tables[::2], tables[1::2], encoder=FEW), FEW)
 
 
 def test_the_counts_are_those_of_brute_force(lake: Lake) -> None:
-    answer = lake.search({"q": STREETS}, by="meaning", tau="auto", encoder=FEW)
+    answer = lake.similar({"q": STREETS}, tau="auto")
     taus = answer.taus
     assert taus is not None and answer.tau == taus.taken and taus.least == 3
     values = [text.lower() for text in STREETS]
@@ -151,22 +151,22 @@ def test_the_counts_are_those_of_brute_force(lake: Lake) -> None:
 
 
 def test_what_is_left_out_is_not_counted(lake: Lake) -> None:
-    asked = {"on": "addr", "by": "meaning", "tau": "auto", "min": 1.0, "encoder": FEW}
     own, others = (
-        lake.search("offices.csv", others=others, **asked).taus for others in (False, True)
+        lake.similar("offices.csv", "addr", tau="auto", min_share=1.0, skip_copies=skip).taus
+        for skip in (False, True)
     )
     assert own is not None and others is not None
     assert [a - b for a, b in zip(own.columns, others.columns, strict=True)] == [1] * 50
 
 
 def test_without_a_share_it_is_the_usual_one(lake: Lake) -> None:
-    best = lake.search({"q": STREETS}, by="meaning", tau="auto", k=1, encoder=FEW)
+    best = lake.similar({"q": STREETS}, tau="auto", k=1)
     assert best.taus is not None and best.taus.least == 3 and len(best) == 1
 
 
 def test_many_values_are_sampled(lake: Lake) -> None:
     mine = [f"{n} elm road" for n in range(300)]
-    answer = lake.search({"q": mine}, by="meaning", tau="auto", encoder=FEW)
+    answer = lake.similar({"q": mine}, tau="auto")
     taus = answer.taus
     assert taus is not None and (taus.least, taus.values, taus.of) == (60, TAU_SAMPLE, 300)
     assert taus.why.endswith("(counted for 100 of the 300 values)")
@@ -177,7 +177,7 @@ def test_many_values_are_sampled(lake: Lake) -> None:
 
 def test_nothing_qualifies(tmp_path: Path) -> None:
     lake = meaning_lake(tmp_path, [PlainTable("t.csv", {"c": ["quartz"]})])
-    answer = lake.search({"q": ["xylophone", "bern"]}, by="meaning", tau="auto")
+    answer = lake.similar({"q": ["xylophone", "bern"]}, tau="auto")
     assert len(answer) == 0 and answer.tau == 0.3
     assert answer.notes == (
         "no column qualifies at any tau up to 50%; using the encoder's default, 30%",

@@ -19,7 +19,7 @@ from cli.commands import Command
 from lakejoin.errors import InputError
 from lakejoin.lake import Lake
 from lakejoin.model import ValueRules
-from lakejoin.union.column_likeness import ColumnSample, NameContext, SharedValues, score_likeness
+from lakejoin.union.column_likeness import ColumnSample, NameContext, ValueOverlap, score_likeness
 from lakejoin.union.union_alignment import best_alignments, choose_alignment
 from lakejoin.union.union_rows import compare_rows, contained_rows
 from lakejoin.values.column_encoder import encode_query
@@ -318,9 +318,9 @@ def test_a_likeness_is_a_share_and_more_values_say_no_less(
 ) -> None:
     one = _look("town", ["bern", "ulm", "oslo"])
     both = min(both, fewer)
-    told = score_likeness(one, one, SharedValues(both, fewer, chance), NameContext(telling))
+    told = score_likeness(one, one, ValueOverlap(both, fewer, chance), NameContext(telling))
     assert 0 <= told.score <= 1
-    more = score_likeness(one, one, SharedValues(fewer, fewer, chance), NameContext(telling))
+    more = score_likeness(one, one, ValueOverlap(fewer, fewer, chance), NameContext(telling))
     assert more.score >= told.score - 1e-9
 
 
@@ -329,12 +329,12 @@ def test_numbers_that_lie_elsewhere_under_another_name_are_hardly_alike() -> Non
     schooling = _look("mean_years_in_school", [f"{n / 7:.2f}" for n in range(90)])
     time = _look("time", [str(n) for n in range(1970, 2016)])
     alike = {
-        one.name: score_likeness(year, one, SharedValues(), NameContext()).score
+        one.name: score_likeness(year, one, ValueOverlap(), NameContext()).score
         for one in (schooling, time)
     }
     assert alike["mean_years_in_school"] < 0.3 < alike["time"]
     later = _look("year", [str(n) for n in range(3000, 3060)])
-    assert score_likeness(year, later, SharedValues(), NameContext()).score > 0.5, (
+    assert score_likeness(year, later, ValueOverlap(), NameContext()).score > 0.5, (
         "rows to append are other ones"
     )
 
@@ -342,7 +342,7 @@ def test_numbers_that_lie_elsewhere_under_another_name_are_hardly_alike() -> Non
 def test_numbered_columns_are_not_alike_by_name() -> None:
     one = _look("column_1", ["bern", "ulm"])
     assert "names" not in [
-        sign.what for sign in score_likeness(one, one, SharedValues(), NameContext()).signs
+        sign.what for sign in score_likeness(one, one, ValueOverlap(), NameContext()).signs
     ]
 
 

@@ -1,4 +1,4 @@
-"""Requests to a lakejoin server: the connection, the fields of requests, and errors in responses."""
+"""Requests to a lakejoin server: the connection, fields of requests, and errors in responses."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from lakejoin.errors import (
 if TYPE_CHECKING:
     import httpx
 
+    from lakejoin.search.options import SearchOptions
     from lakejoin.search.query_columns import ColumnSelection
 
 
@@ -289,26 +290,30 @@ def pair_fields(on: Any, left: Names, right: Names) -> list[Json] | None:
     return [{"left": one, "right": other} for one, other in pairs]
 
 
-def aggregate_fields(aggregate: str | Sequence[str] | Mapping[str, str]) -> list[str] | None:
-    """The aggregate functions, as `column=function` or `function`.
+def search_fields(options: SearchOptions) -> Json:
+    """The fields of a search by one engine; options that servers do not support are refused.
 
-    >>> aggregate_fields({"price": "mean"}), aggregate_fields("first"), aggregate_fields(())
-    (['price=mean'], ['first'], None)
+    >>> from lakejoin.search.options import ByMeaning, SearchOptions
+    >>> search_fields(SearchOptions("meaning", k=5, near=ByMeaning("6%")))["tau"]
+    0.06
     """
-    if isinstance(aggregate, Mapping):
-        return [f"{column}={function}" for column, function in aggregate.items()]
-    return ([aggregate] if isinstance(aggregate, str) else list(aggregate)) or None
-
-
-def tau_field(tau: float | str | None) -> float | str | None:
-    """The tau of a search by meaning, as a number or "auto".
-
-    >>> tau_field("6%"), tau_field("auto"), tau_field(0.3), tau_field(None)
-    (0.06, 'auto', 0.3, None)
-    """
-    from lakejoin.search.options import AUTO, parse_tau
-
-    return tau if tau is None or tau == AUTO else parse_tau(tau)
+    near = options.near
+    refuse_options(
+        algorithm=None if options.algorithm == "auto" else options.algorithm,
+        verify=None if options.verified else False,
+        initial=options.initial,
+        measure=None if near is None or near.measure == "hit" else near.measure,
+        metric=None if (metric := getattr(near, "metric", None)) == "l2" else metric,
+        encoder=getattr(near, "encoder", None),
+    )
+    return {
+        "by": options.by,
+        "k": options.k,
+        "min": options.min,
+        "others": options.others,
+        "tau": getattr(near, "tau", None),
+        "within": getattr(near, "within", None),
+    }
 
 
 def refuse_options(**options: Any) -> None:

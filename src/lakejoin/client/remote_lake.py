@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 from lakejoin.client.connection import (
     Address,
@@ -12,23 +12,34 @@ from lakejoin.client.connection import (
     Json,
     Names,
     Progress,
-    aggregate_fields,
     column_fields,
     pair_fields,
     refuse_options,
-    tau_field,
+    search_fields,
 )
-from lakejoin.client.lake_answers import Paths, Predicates, RemoteGraph, RemoteJoin, UnionAnswer
+from lakejoin.client.remote_answers import (
+    PreliminaryValues,
+    RemoteGraph,
+    RemoteJoin,
+    RemoteValues,
+)
 from lakejoin.client.remote_table import RemoteTable, table_id, upload
-from lakejoin.client.search_answers import Answer, Answers, Explain, FusedAnswer
 from lakejoin.errors import InputError
+from lakejoin.joins.options import MatchOptions, aggregate_functions
+from lakejoin.lake_search import check_column_count, distance_options, search_method
+from lakejoin.search.options import DEFAULT_K, ByMeaning, SearchOptions, VectorDistance
 
 if TYPE_CHECKING:
-    from lakejoin.search.answer import Failed
+    from lakejoin.joins.predicates.join_predicate import Predicates
+    from lakejoin.paths.answer import Paths
+    from lakejoin.ranking.answer import FusedAnswer
+    from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.search.query_columns import ColumnSelection
+    from lakejoin.union.answer import UnionAnswer
+
+    SearchAnswer: TypeAlias = Answer | Answers | FusedAnswer
 
 _PAGE = 1_000  # tables per request
-_VALUES = 1_000  # the most values that a server returns
 _THREADS = 4  # concurrent requests
 
 
@@ -39,8 +50,10 @@ def connect(url: str, token: str | None = None, *, timeout: float | None = 600) 
     `token`. `timeout` is how many seconds to wait for an answer (None: forever); the server has its
     own limits.
 
-    >>> lake = lakejoin.connect("http://127.0.0.1:8765")  # doctest: +SKIP
-    >>> lake.search("mine.csv")[0].table  # doctest: +SKIP
+    >>> lake = lakejoin.connect(server.url)
+    >>> lake.search("mine.csv", on="city")[0].table
+    'cities.csv'
+    >>> lake.close()
     """
     connection = Connection(Address.of(url, token), timeout)
     return RemoteLake(connection, connection.get("/info"))
@@ -52,6 +65,10 @@ class RemoteLake:
     A `table` is the path of a local file (or `file#part`), the name of a table of the lake, a
     `RemoteTable`, or a frame (pandas, polars, Arrow, DuckDB, a mapping of columns, a list of
     values). To use a local table several times, upload it once: `mine = lake.upload("mine.csv")`.
+
+    >>> with lakejoin.connect(server.url) as lake:
+    ...     lake.overlap("mine.csv", on="city")[0].table
+    'cities.csv'
     """
 
     def __init__(self, connection: Connection, info: Json) -> None:
@@ -118,96 +135,125 @@ class RemoteLake:
 
     # -- searching -----------------------------------------------------------------------------
 
-    @overload
-    def search(
+    def search(self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K) -> FusedAnswer:
+        """Find the `k` tables of the lake that join best with `table`, like `Lake.search`."""
+        query_id = table_id(self._connection, table)
+        columns = column_fields(on, self._names(query_id))
+        request = {"table": query_id, "on": columns, "k": k, "by": "fused"}
+        return self._fused(self._connection.post("/search", request), request)
+
+    def overlap(
         self,
         table: Any,
-        on: ColumnSelection = ...,
-        k: int | None = ...,
-        by: Literal["fused"] = ...,
+        on: ColumnSelection = None,
+        k: int = DEFAULT_K,
         *,
-        others: bool = ...,
-    ) -> FusedAnswer: ...
-    @overload
-    def search(
+        min_share: float | None = None,
+        skip_copies: bool = False,
+        algorithm: str = "auto",
+    ) -> Answer | Answers:
+        """Find the columns that share the most values with a column, like `Lake.overlap`; servers
+        choose the algorithm."""
+        options = SearchOptions("overlap", k, min_share, skip_copies, algorithm=algorithm)
+        return self._search_columns(table, on, options, is_key=False)
+
+    def containment(
         self,
         table: Any,
-        on: Literal["*"],
-        k: int | None = ...,
+        on: ColumnSelection = None,
         *,
-        by: str,
-        min: float | None = ...,
-        others: bool = ...,
-        tau: float | str | None = ...,
-        within: float | str | None = ...,
-    ) -> Answers: ...
-    @overload
-    def search(
+        min_share: float | None = None,
+        k: int | None = None,
+        skip_copies: bool = False,
+        verify: bool = True,
+    ) -> Answer | Answers:
+        """Find every column that contains enough of a column's values, like `Lake.containment`;
+        servers always verify."""
+        options = SearchOptions("containment", k, min_share, skip_copies, verify)
+        return self._search_columns(table, on, options, is_key=False)
+
+    def composite(
         self,
         table: Any,
-        on: ColumnSelection = ...,
-        k: int | None = ...,
+        on: ColumnSelection,
+        k: int | None = DEFAULT_K,
         *,
-        by: str,
-        min: float | None = ...,
-        others: bool = ...,
-        tau: float | str | None = ...,
-        within: float | str | None = ...,
-    ) -> Answer: ...
-    def search(
+        min_share: float | None = None,
+        skip_copies: bool = False,
+        initial: str | int | None = None,
+    ) -> Answer:
+        """Find the tables with the most combinations of several columns, like `Lake.composite`;
+        servers choose the initial column."""
+        by = "containment" if k is None else "overlap"
+        options = SearchOptions(by, k, min_share, skip_copies, initial=initial)
+        answer = self._search_columns(table, on, options, is_key=True)
+        assert not isinstance(answer, tuple), "a key has one answer"
+        return answer
+
+    def similar(
         self,
         table: Any,
         on: ColumnSelection = None,
         k: int | None = None,
-        by: str = "fused",
-        min: float | None = None,
-        others: bool = False,
-        verified: bool = True,
-        algorithm: str = "auto",
-        initial: str | int | None = None,
         *,
         tau: float | str | None = None,
-        encoder: Any = None,
-        measure: str | None = None,
-        within: float | str | None = None,
-        metric: str | None = None,
-    ) -> Answer | Answers | FusedAnswer:
-        """Find the tables of the lake that join with `table`, best first; with a single engine,
-        find the columns that join with one column. Like `Lake.search`, but servers do not support
-        `verified`, `algorithm`, `initial`, `encoder`, `measure` and `metric`.
+        measure: str = "hit",
+        min_share: float | None = None,
+        skip_copies: bool = False,
+    ) -> Answer | Answers:
+        """Find text columns of similar meaning or spelling, like `Lake.similar`; servers count
+        values that have a partner."""
+        near = ByMeaning(tau, None, measure)
+        options = SearchOptions("meaning", k, min_share, skip_copies, near=near)
+        return self._search_columns(table, on, options, is_key=False)
 
-        >>> lake.search("mine.csv")[0].table  # doctest: +SKIP
-        >>> lake.search("mine.csv", "city", by="overlap", k=5)  # doctest: +SKIP
-        """
-        refuse_options(
-            verified=None if verified else False,
-            algorithm=None if algorithm == "auto" else algorithm,
-            initial=initial,
-            encoder=encoder,
-            measure=measure,
-            metric=metric,
-        )
+    def nearby(
+        self,
+        table: Any,
+        on: ColumnSelection = None,
+        k: int | None = None,
+        *,
+        within: float | str | VectorDistance,
+        measure: str = "hit",
+        min_share: float | None = None,
+        skip_copies: bool = False,
+    ) -> Answer:
+        """Find columns of close numbers, coordinates or vectors, like `Lake.nearby`; servers count
+        values that have a partner, and compare vectors by L2."""
+        near = distance_options(within, measure)
+        options = SearchOptions("distance", k, min_share, skip_copies, near=near)
+        answer = self._search_columns(table, on, options)
+        assert not isinstance(answer, tuple), "points have one answer"
+        return answer
+
+    def search_with(self, table: Any, on: ColumnSelection, options: SearchOptions) -> SearchAnswer:
+        """Search as `options` say, like `Lake.search_with`."""
+        if options.by == "fused":
+            return self.search(table, on, options.k or DEFAULT_K)
+        return self._search_columns(table, on, options)
+
+    def _search_columns(
+        self, table: Any, on: ColumnSelection, options: SearchOptions, is_key: bool | None = None
+    ) -> Answer | Answers:
+        """Search with one engine; `is_key` says whether it takes a composite key or one column."""
+        from lakejoin.search.answer import Answers
+
+        fields = search_fields(options)
         query_id = table_id(self._connection, table)
-        options = {"k": k, "by": by, "min": min, "others": others, "within": within}
-        options["tau"] = tau_field(tau)
-        if on == "*" and by != "fused":
+        if on == "*" and options.by != "distance":
             columns = [column.name for column in self.table(query_id).columns() if column.indexed]
-            requests = ({"table": query_id, "on": [name], **options} for name in columns)
+            requests = ({"table": query_id, "on": [name], **fields} for name in columns)
             return Answers(map(self._answer, requests))
-        request = {"table": query_id, "on": column_fields(on, self._names(query_id)), **options}
-        if by == "fused":
-            return self._fused(self._connection.post("/search", request), request)
-        return self._answer(request)
+        names = column_fields(on, self._names(query_id))
+        if is_key is not None:
+            check_column_count(options.by, len(names or ()), is_key)
+        return self._answer({"table": query_id, "on": names, **fields})
 
     def search_progressively(
-        self, table: Any, on: ColumnSelection = None, k: int | None = None
+        self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K
     ) -> Iterator[FusedAnswer]:
         """Yield the answers of a fused search as they improve; the last one is `final`. Closing
-        the iterator stops the search on the server.
-
-        >>> for answer in lake.search_progressively("mine.csv"):  # doctest: +SKIP
-        ...     print(answer[:3])
-        """
+        the iterator stops the search on the server."""
         query_id = table_id(self._connection, table)
         request = {
             "table": query_id,
@@ -217,7 +263,7 @@ class RemoteLake:
         }
         for name, data in self._connection.events("/search", request):
             if name == "partial":
-                yield FusedAnswer.of({**data, "final": False})
+                yield self._fused(data, None)
             elif name == "done":
                 yield self._fused(data, request)
 
@@ -225,22 +271,20 @@ class RemoteLake:
         self,
         queries: Iterable[Any],
         on: ColumnSelection = None,
+        method: str | Callable[..., SearchAnswer] = "search",
         threads: int | None = None,
         **options: Any,
-    ) -> Iterator[Answer | Answers | FusedAnswer | Failed]:
-        """Search for many queries with several threads; yields the answers in order.
-
-        A query is a table as for `search`, or a pair of a table and its column (or columns). A
-        query that fails yields a `Failed` with its error.
-        """
+    ) -> Iterator[SearchAnswer | Failed]:
+        """Search for many queries with several threads, like `Lake.search_many`; yields the answers
+        in order."""
         from lakejoin.search.answer import search_each, split_query
         from lakejoin.search.query_columns import to_column_list
 
+        search = search_method(self, method)
         on = to_column_list(on)  # an iterator can be read only once, and every query needs it
 
-        def search_one(query: Any) -> Answer | Answers | FusedAnswer:
-            table, columns = split_query(query, on)
-            answer: Answer | Answers | FusedAnswer = self.search(table, columns, **options)
+        def search_one(query: Any) -> SearchAnswer:
+            answer: SearchAnswer = search(*split_query(query, on), **options)
             return answer
 
         def name_of(query: Any) -> tuple[str, ColumnSelection]:
@@ -249,10 +293,12 @@ class RemoteLake:
 
         return search_each(queries, search_one, name_of, threads or _THREADS)
 
-    def union(self, table: Any, k: int | None = None) -> UnionAnswer:
+    def union(self, table: Any, k: int = DEFAULT_K) -> UnionAnswer:
         """Find the tables of the lake whose rows could be appended to `table`, best first."""
         query_id = table_id(self._connection, table)
-        return UnionAnswer.of(self._connection.post("/union", {"table": query_id, "k": k}))
+        from lakejoin.union.answer import UnionAnswer
+
+        return UnionAnswer.from_dict(self._connection.post("/union", {"table": query_id, "k": k}))
 
     # -- joining -------------------------------------------------------------------------------
 
@@ -264,36 +310,36 @@ class RemoteLake:
         how: str = "inner",
         by: str | None = None,
         *,
-        one_to_one: bool = False,
-        aggregate: str | Sequence[str] | Mapping[str, str] = (),
-        precision: float | None = None,
-        within: float | str | None = None,
-        tau: float | None = None,
-        columns: Sequence[str] | None = None,
+        options: MatchOptions | None = None,
         progress: Progress | None = None,
     ) -> RemoteJoin:
-        """Find out how two tables join; returns a `RemoteJoin`, which is false if no join was
-        found. The options are those of `lakejoin.join`; `columns` selects columns of the result.
-
-        >>> lake.join("mine.csv", "airports.csv").run().to_pandas()  # doctest: +SKIP
-        """
+        """Find out how two tables join, like `lakejoin.join`; the `RemoteJoin` is false if no join
+        was found. Servers have no `suffix` and no `encoder`."""
+        details = options or MatchOptions()
+        refuse_options(
+            suffix=None if details.suffix == MatchOptions().suffix else details.suffix,
+            encoder=details.encoder,
+        )
         left_id, right_id = (table_id(self._connection, table) for table in (left, right))
         request = {
             "right": right_id,
             "on": pair_fields(on, self._names(left_id), self._names(right_id)),
             "how": how,
             "by": by,
-            "one_to_one": one_to_one or None,
-            "aggregate": aggregate_fields(aggregate),
-            "precision": precision,
-            "within": within,
-            "tau": tau,
-            "columns": None if columns is None else list(columns),
+            "one_to_one": details.one_to_one or None,
+            "aggregate": list(aggregate_functions(details.aggregate)) or None,
+            "precision": details.precision,
+            "within": details.within,
+            "tau": details.tau,
         }
         data = self._connection.post("/join", {"left": left_id, **request}, progress)
-        options = {name: value for name, value in request.items() if value is not None}
-        step = {"kind": "join", **options}
-        return RemoteJoin.of(data, _run=lambda: self._run_step(left_id, step))
+        step = {name: value for name, value in request.items() if value is not None}
+
+        def run(columns: Sequence[str] | None) -> RemoteTable:
+            chosen = {} if columns is None else {"columns": list(columns)}
+            return self._run_step(left_id, {"kind": "join", **step, **chosen})
+
+        return RemoteJoin(data, run)
 
     def predicates(
         self,
@@ -306,16 +352,15 @@ class RemoteLake:
     ) -> Predicates:
         """Find the best predicates (columns to equate) for a preference: `coverage`, `groups`,
         `compact`, `balanced` or `strength`."""
+        from lakejoin.joins.predicates.join_predicate import Predicates
+
         left_id, right_id = (table_id(self._connection, table) for table in (left, right))
         request = {"left": left_id, "right": right_id, "prefer": prefer, "n": n}
-        return Predicates.of(self._connection.post("/predicate", request, progress))
+        return Predicates.from_dict(self._connection.post("/predicate", request, progress))
 
     def sql(self, table: Any, sql: str) -> RemoteTable:
         """Run one SELECT (or WITH, PIVOT, SUMMARIZE, …) on a table, which is called `result` in the
-        SQL; the result is kept on the server.
-
-        >>> lake.sql("airports.csv", "select count(*) from result").to_arrow()  # doctest: +SKIP
-        """
+        SQL; the result is kept on the server."""
         request = {"table": table_id(self._connection, table), "sql": sql}
         return RemoteTable(self._connection, self._connection.post("/sql", request))
 
@@ -328,30 +373,34 @@ class RemoteLake:
     def paths(self, table: Any, other_table: Any, k: int = 5, joins: int = 4) -> Paths:
         """Find paths of at most `joins` joins from one table to another: the `k` paths that keep
         the most rows of the first table, each with its SQL."""
+        from lakejoin.paths.answer import Paths
+
         start, end = (table_id(self._connection, side) for side in (table, other_table))
         request = {"table": start, "other_table": end, "k": k, "joins": joins}
-        return Paths.of(self._connection.post("/paths", request))
+        return Paths.from_dict(self._connection.post("/paths", request))
 
     # -- helpers -------------------------------------------------------------------------------
 
     def _answer(self, request: Json) -> Answer:
-        return Answer.of(self._connection.post("/search", request), explain=self._explain(request))
+        from lakejoin.search.detached_answer import read_answer
 
-    def _fused(self, data: Json, request: Json) -> FusedAnswer:
-        both = {
-            "explain": self._explain(request),
-            "explain_miss": self._explain(request, miss=True),
-        }
-        return FusedAnswer.of(data, **both)
+        return read_answer(self._connection.post("/search", request), self._values(request))
 
-    def _explain(self, request: Json, miss: bool | None = None) -> Explain:
+    def _fused(self, data: Json, request: Json | None) -> FusedAnswer:
+        """Read an answer; without a request it is preliminary."""
+        from lakejoin.ranking.answer import FusedAnswer
+
+        values = self._values(request), self._values(request, miss=True)
+        return FusedAnswer.from_dict(data, *values, final=request is not None)
+
+    def _values(
+        self, request: Json | None, miss: bool | None = None
+    ) -> Callable[[int], RemoteValues | PreliminaryValues]:
+        """What lists the values of a result, by its rank."""
+        if request is None:
+            return lambda rank: PreliminaryValues()
         search = {name: value for name, value in request.items() if value is not None}
-
-        def explain(rank: int, limit: int | None) -> Json:
-            body = {"search": search, "rank": rank, "limit": limit or _VALUES, "miss": miss}
-            return self._connection.post("/explain", body)
-
-        return explain
+        return lambda rank: RemoteValues(self._connection, search, rank, miss)
 
     def _names(self, table: str) -> Names:
         return lambda: self.table(table).names

@@ -24,6 +24,10 @@ class RemoteTable:
     """A table on a server; its rows are downloaded when needed.
 
     `id` is its id on the server: `lake:NAME`, `upload:ID` or `result:ID`.
+
+    >>> with lakejoin.connect(server.url) as lake:
+    ...     lake.table("cities.csv").rows
+    7
     """
 
     def __init__(self, connection: Connection, data: Json) -> None:
@@ -206,12 +210,10 @@ def _local_file(text: str) -> tuple[str, str]:
 
 
 def _rows(table: Any) -> pa.Table:
-    """The rows of a frame, or of a table of a local index."""
-    from lakejoin.sources.frames import to_table
+    """The rows of a frame, of a table of a local index, or of another server."""
+    from lakejoin.inputs import resolve_table
 
-    if isinstance(table, RemoteTable) or hasattr(table, "entry"):
-        return table.to_arrow()
-    return to_table(table)
+    return table.to_arrow() if isinstance(table, RemoteTable) else resolve_table(table).rows
 
 
 def _arrow_file(rows: pa.Table) -> bytes:

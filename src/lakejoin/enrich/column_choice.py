@@ -225,8 +225,8 @@ class ColumnSketches:
 
     def draw_noise(self, random: np.random.Generator) -> NoiseDraw:
         """Draw noise: the key whose values each key gets."""
-        lines = self._gathered.keys_of_rows
-        sizes = {on: int(of_row.max(initial=-1)) + 1 for on, of_row in lines.items()}
+        keys = self._gathered.keys_of_rows
+        sizes = {on: int(of_row.max(initial=-1)) + 1 for on, of_row in keys.items()}
         return {on: random.permutation(size) for on, size in sizes.items()}
 
     def scores(

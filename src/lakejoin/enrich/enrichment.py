@@ -45,8 +45,8 @@ def prepare_chooser(
     limits: EnrichLimits,
     report: ReportProgress,
 ) -> ColumnChooser:
-    """Prepare a chooser for the rows that have a target. `mine` must not contain the target column;
-    the target is used only by `find_copied_columns`, to find copies of it in the lake."""
+    """Prepare a chooser for the rows that have a target. `query` must not contain the target
+    column, which is used only by `find_copied_columns`, to find copies of it in the lake."""
     import pyarrow as pa
 
     report("searching for tables that join")
@@ -172,8 +172,8 @@ def enrich_table(
     target = make_target(query.column(target_index), names[target_index], options.task)
     check_folds(options.folds, min(len(target.known), options.limits.sample))
     rows = query.remove_column(target_index)
-    wanted = LinkRequest(on, options.by, options.tables, options.exclude)
-    chooser = prepare_chooser(lake, rows, target, wanted, options.limits, report)
+    request = LinkRequest(on, options.by, options.tables, options.exclude)
+    chooser = prepare_chooser(lake, rows, target, request, options.limits, report)
     gathered = chooser.gathered
     choice = chooser.choose(np.arange(len(gathered.rows)))
     chosen = [gathered.values[position].column for position in choice.positions]

@@ -101,8 +101,8 @@ def make_target(column: pa.ChunkedArray | pa.Array, name: str, task: str = "auto
     known = len(column) - column.null_count
     if known < LEAST_TARGETS:
         raise UnusableTarget(
-            f"{name!r} is known for {known} sample{'' if known == 1 else 's'}: at least {LEAST_TARGETS} "
-            "are needed to find what predicts it"
+            f"{name!r} is known for {known} sample{'' if known == 1 else 's'}: at least "
+            f"{LEAST_TARGETS} are needed to find what predicts it"
         )
     numbers = _numbers(column)
     if task == "regression" and numbers is None:

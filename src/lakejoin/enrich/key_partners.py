@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from lakejoin.enrich.text_similarity import TextMatcher
     from lakejoin.joins.learned.program_finder import LearnedJoin
     from lakejoin.model import ValueRules
+    from lakejoin.store.distance_limits import DistanceLimit
 
 
 @dataclass(frozen=True, eq=False)
 class Partners:
-    """Rows of the lake table, the partner (by index) each belongs to (`which`), and the partner of
-    each key (`of_line`), `NO_KEY` for none. A partner is a group of rows."""
+    """Rows of the lake table, the partner (by index) each belongs to, and the partner of each key,
+    `NO_KEY` for none. A partner is a group of rows."""
 
     rows: Array
     partner_of_row: Array
@@ -62,7 +63,7 @@ class KeyJoin(Protocol):
     def lake_columns(self) -> tuple[str, ...]:
         """The columns of the lake table that it reads."""
 
-    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
         """Find the partners of some keys."""
 
 
@@ -73,13 +74,13 @@ class EqualKeys:
     lake_columns: tuple[str, ...]
     kind: str = "equal"
 
-    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
-        wanted = []
-        for column in lines.table.columns:
-            tokens, of_line = distinct_tokens(column, table.rules)
+    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
+        key_codes = []
+        for column in keys.table.columns:
+            tokens, token_of = distinct_tokens(column, table.rules)
             codes = np.append(table.find(tokens), NOT_FOUND)
-            wanted.append(codes[of_line])
-        return match_codes([table.codes(name) for name in self.lake_columns], wanted)
+            key_codes.append(codes[token_of])
+        return match_codes([table.codes(name) for name in self.lake_columns], key_codes)
 
 
 @dataclass(frozen=True)
@@ -90,16 +91,17 @@ class RewrittenKeys:
     learned: LearnedJoin
     kind: str = "rewritten"
 
-    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
         from lakejoin.joins.learned.program_finder import apply_learned
 
-        keys = apply_learned(
-            self.learned, _as_text(lines.table), table.texts(self.lake_columns), table.rules
+        rewritten = apply_learned(
+            self.learned, _as_text(keys.table), table.texts(self.lake_columns), table.rules
         )
-        held = np.flatnonzero(keys.right >= 0)
-        exists = np.zeros(keys.count + 1, bool)
-        exists[keys.right[held]] = True
-        return Partners(held, keys.right[held], np.where(exists[keys.left], keys.left, NO_KEY))
+        left, right = rewritten.left, rewritten.right
+        held = np.flatnonzero(right >= 0)
+        exists = np.zeros(rewritten.count + 1, bool)
+        exists[right[held]] = True
+        return Partners(held, right[held], np.where(exists[left], left, NO_KEY))
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,13 @@ class MeaningKeys:
     encoder: str | None
     kind: str = "meaning"
 
-    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
         from lakejoin.joins.nearest.nearest_meanings import find_nearest_meanings
 
         codes = table.distinct_codes(self.lake_columns[0])
-        texts = _as_text(lines.table).column(0)
+        texts = _as_text(keys.table).column(0)
         near = find_nearest_meanings(texts, table.tokens(codes), self.tau, self.encoder)
-        matched = np.full(len(lines), NOT_FOUND)
+        matched = np.full(len(keys), NOT_FOUND)
         matched[near.left_rows] = codes[near.right_rows]
         return match_codes([table.codes(self.lake_columns[0])], [matched])
 
@@ -130,13 +132,13 @@ class SimilarKeys:
     matcher: TextMatcher
     kind: str = "fuzzy"
 
-    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
         codes = table.distinct_codes(self.lake_columns[0])
-        tokens, of_line = distinct_tokens(lines.table.column(0), table.rules)
+        tokens, token_of = distinct_tokens(keys.table.column(0), table.rules)
         nearest = self.matcher.match(tokens.to_pylist(), table.tokens(codes).to_pylist())
         matched = np.where(nearest >= 0, np.append(codes, NOT_FOUND)[nearest], NOT_FOUND)
         return match_codes(
-            [table.codes(self.lake_columns[0])], [np.append(matched, NOT_FOUND)[of_line]]
+            [table.codes(self.lake_columns[0])], [np.append(matched, NOT_FOUND)[token_of]]
         )
 
 
@@ -146,27 +148,27 @@ class NearestPoints:
     first, or one column has both; this is not guessed again for other rows."""
 
     lake_columns: tuple[str, ...]
-    within: str
+    within: DistanceLimit
     kind: str = "near"
 
-    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
         from lakejoin.joins.nearest.nearest_rows import find_nearest_coordinates
         from lakejoin.joins.nearest.numeric_columns import coordinates_of
 
         points, others = (
-            coordinates_of(side.columns) for side in (lines.table, table.texts(self.lake_columns))
+            coordinates_of(side.columns) for side in (keys.table, table.texts(self.lake_columns))
         )
         near = find_nearest_coordinates(points, others, self.within)
-        of_line = np.full(len(lines), np.int64(NO_KEY))
-        rows, of_line[near.left_rows] = np.unique(near.right_rows, return_inverse=True)
-        return Partners(rows, np.arange(len(rows)), of_line)
+        partner_of = np.full(len(keys), np.int64(NO_KEY))
+        rows, partner_of[near.left_rows] = np.unique(near.right_rows, return_inverse=True)
+        return Partners(rows, np.arange(len(rows)), partner_of)
 
 
 def match_codes(table_codes: Sequence[Array], key_codes: Sequence[Array]) -> Partners:
     """Find the partners of keys, given the codes of each column of the lake table and of the keys.
 
     >>> partners = match_codes([np.array([4, 7, 4])], [np.array([4, 9, 4], np.uint32)])
-    >>> partners.rows.tolist(), partners.which.tolist(), partners.of_line.tolist()
+    >>> partners.rows.tolist(), partners.partner_of_row.tolist(), partners.by_key.tolist()
     ([0, 2], [0, 0], [0, -1, 0])
     """
     known = np.flatnonzero(np.all([codes != NOT_FOUND for codes in key_codes], axis=0))
@@ -177,9 +179,9 @@ def match_codes(table_codes: Sequence[Array], key_codes: Sequence[Array]) -> Par
     exists = np.zeros(combinations.shape[1], bool)
     exists[which] = True
     number = np.where(exists, np.cumsum(exists) - 1, NO_KEY)
-    of_line = np.full(len(key_codes[0]), np.int64(NO_KEY))
-    of_line[known] = number[inverse.reshape(-1)]
-    return Partners(rows, number[which], of_line)
+    partner_of = np.full(len(key_codes[0]), np.int64(NO_KEY))
+    partner_of[known] = number[inverse.reshape(-1)]
+    return Partners(rows, number[which], partner_of)
 
 
 def _as_text(table: pa.Table) -> pa.Table:
@@ -235,7 +237,7 @@ def distinct_keys(table: pa.Table, columns: Sequence[str]) -> DistinctKeys:
 def distinct_tokens(
     column: pa.ChunkedArray | pa.Array, rules: ValueRules
 ) -> tuple[pa.LargeStringArray, Array]:
-    """The distinct canonical values of a column, and the index of each row's; `NO_KEY` for a null."""
+    """The distinct canonical values of a column, and the index of each row's (null: `NO_KEY`)."""
     from lakejoin.values.column_encoder import encode_query
 
     data = encode_query(column, rules)
@@ -244,19 +246,19 @@ def distinct_tokens(
     return data.tokens, by_id[np.where(nulls, len(by_id) - 1, data.cells)].astype(np.int64)
 
 
-def key_hashes(lines: DistinctKeys, rules: ValueRules) -> Array:
+def key_hashes(keys: DistinctKeys, rules: ValueRules) -> Array:
     """A hash of each key's canonical values, so that every table samples the same keys."""
     from lakejoin.kernels.hashes import hash_strings
     from lakejoin.store.dictionary import string_buffers
 
-    combined = np.zeros(len(lines), np.uint64)
-    for column in lines.table.columns:
-        tokens, of_line = distinct_tokens(column, rules)
+    combined = np.zeros(len(keys), np.uint64)
+    for column in keys.table.columns:
+        tokens, token_of = distinct_tokens(column, rules)
         hashes = np.empty(len(tokens), np.uint64)
         offsets, data = string_buffers(tokens)
         hash_strings(offsets, data, np.uint64(0), hashes)
         with np.errstate(over="ignore"):
             combined *= np.uint64(0x9E3779B97F4A7C15)
-            combined ^= np.append(hashes, np.uint64(0))[of_line]
+            combined ^= np.append(hashes, np.uint64(0))[token_of]
             combined ^= combined >> np.uint64(29)
     return combined

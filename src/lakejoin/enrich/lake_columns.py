@@ -33,7 +33,7 @@ _REPEATED = (
 @dataclass(frozen=True)
 class LakeColumn:
     """A column of a table that joins: how it is aggregated ("mean", "most frequent", "rows"), and
-    its name in the result. `link` is the index of its link, `place` its column index."""
+    its name in the result. `link` is the index of its link, `column_index` its column index."""
 
     link: int
     table: str
@@ -57,7 +57,7 @@ class ColumnValues:
 class GatheredColumns:
     """The columns that the lake could add, for the sampled `rows` of the query table.
 
-    `keys` has the key of each sampled row, for the folds. `lines` has, for each set of query
+    `keys` has the key of each sampled row, for the folds. `keys_of_rows` has, for each set of query
     columns that tables join on, the distinct key of each sampled row.
     """
 
@@ -98,7 +98,7 @@ def gather_columns(
     )
     rows, row_keys = sample_keys(query, grouped, snapshot, most)
     sample = query.take(rows)
-    lines = {
+    keys_on = {
         on: distinct_keys(sample, on) for on in dict.fromkeys(link.query_columns for link in links)
     }
     values: list[ColumnValues] = []
@@ -106,11 +106,11 @@ def gather_columns(
     taken = set(query.column_names)
     for index, link in enumerate(links):
         table = PartnerTable(snapshot, link.table)
-        partners = link.partners(lines[link.query_columns], table)
-        met[index] = np.append(partners.matched, False)[lines[link.query_columns].of_row]
-        reader = _Reader(index, link, table, partners, lines[link.query_columns])
+        partners = link.partners(keys_on[link.query_columns], table)
+        met[index] = np.append(partners.matched, False)[keys_on[link.query_columns].of_row]
+        reader = _Reader(index, link, table, partners, keys_on[link.query_columns])
         values += reader.columns(taken)
-    of_rows = {on: keys.of_row for on, keys in lines.items()}
+    of_rows = {on: keys.of_row for on, keys in keys_on.items()}
     return GatheredColumns(tuple(links), rows, row_keys, of_rows, tuple(values), met)
 
 
@@ -119,28 +119,28 @@ def sample_keys(
 ) -> tuple[Array, Array]:
     """Sample rows, ascending, of the keys with the lowest hashes; returns them with their keys. A
     row without a key counts as a key of its own."""
-    lines = distinct_keys(query, on)
-    keys = lines.of_row.copy()
-    keys[keys < 0] = len(lines) + np.arange(int((keys < 0).sum()))
+    keys = distinct_keys(query, on)
+    row_keys = keys.of_row.copy()
+    row_keys[row_keys < 0] = len(keys) + np.arange(int((row_keys < 0).sum()))
     if query.num_rows <= most:
-        return np.arange(query.num_rows), keys
-    hashes = np.append(key_hashes(lines, snapshot.manifest.options.rules), np.uint64(2**64 - 1))
-    order = np.argsort(hashes[lines.of_row], kind="stable")
+        return np.arange(query.num_rows), row_keys
+    hashes = np.append(key_hashes(keys, snapshot.manifest.options.rules), np.uint64(2**64 - 1))
+    order = np.argsort(hashes[keys.of_row], kind="stable")
     rows = np.sort(order[:most])
-    return rows, keys[rows]
+    return rows, row_keys[rows]
 
 
 class _Reader:
     """Reads the columns of one table for the sampled keys."""
 
     def __init__(
-        self, index: int, link: Link, table: PartnerTable, partners: Partners, lines: DistinctKeys
+        self, index: int, link: Link, table: PartnerTable, partners: Partners, keys: DistinctKeys
     ) -> None:
         self._index = index
         self._link = link
         self._table = table
         self._partners = partners
-        self._rows_of_line = np.bincount(lines.of_row[lines.of_row >= 0], minlength=len(lines))
+        self._rows_of_key = np.bincount(keys.of_row[keys.of_row >= 0], minlength=len(keys))
         counts = np.bincount(partners.partner_of_row, minlength=partners.count)
         self._counts = counts
         self._several = bool((counts > 1).any())
@@ -172,8 +172,8 @@ class _Reader:
 
     def _is_useful(self, values: ColumnValues) -> bool:
         present = ~np.isnan(values.by_key)
-        rows = int(self._rows_of_line[present].sum())
-        if rows < max(_FEWEST, _COVERED * int(self._rows_of_line.sum())):
+        rows = int(self._rows_of_key[present].sum())
+        if rows < max(_FEWEST, _COVERED * int(self._rows_of_key.sum())):
             return False
         distinct = len(np.unique(values.by_key[present]))
         return distinct > 1 and not (values.texts and distinct > _REPEATED * int(present.sum()))

@@ -71,7 +71,7 @@ class CopiedColumns:
 def find_copied_columns(
     snapshot: Snapshot, links: Sequence[Link], query_table: pa.Table, rows: Array
 ) -> CopiedColumns:
-    """Find the lake columns that copy the query table, judged by some rows; `mine` may include the
+    """Find the lake columns that copy the query table, judged by some rows; it may include the
     target."""
     sample = query_table.take(
         rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows))).astype(np.int64)]

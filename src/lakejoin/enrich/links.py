@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
     from lakejoin.lake import Lake
     from lakejoin.ranking.answer import FusedResult
-    from lakejoin.ranking.join_candidates import JoinCandidate as FoundWay
+    from lakejoin.ranking.join_candidates import JoinCandidate
     from lakejoin.store.snapshot import Snapshot
 
 
@@ -47,8 +47,8 @@ JOIN_KINDS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Link:
-    """A table of the lake, the query columns it joins on, and the ways to join: each is used for
-    the keys that found no partner before."""
+    """A table of the lake, the query columns it joins on, and its joins: each is used for the keys
+    that found no partner before."""
 
     table: str
     query_columns: tuple[str, ...]
@@ -57,20 +57,20 @@ class Link:
     @property
     def kinds(self) -> tuple[str, ...]:
         """How values match."""
-        return tuple(dict.fromkeys(way.kind for way in self.joins))
+        return tuple(dict.fromkeys(join.kind for join in self.joins))
 
     @property
     def lake_columns(self) -> frozenset[str]:
         """The columns of the lake table that are joined on."""
-        return frozenset(name for way in self.joins for name in way.lake_columns)
+        return frozenset(name for join in self.joins for name in join.lake_columns)
 
-    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
         """Find the partners of some keys."""
-        partners = self.joins[0].partners(lines, table)
-        for way in self.joins[1:]:
+        partners = self.joins[0].partners(keys, table)
+        for join in self.joins[1:]:
             if partners.matched.all():
                 break
-            partners = partners.fill(way.partners(lines, table))
+            partners = partners.fill(join.partners(keys, table))
         return partners
 
 
@@ -100,32 +100,31 @@ def find_links(lake: Lake, query: pa.Table, request: LinkRequest) -> list[Link]:
         answer = lake.search(query, on[0], request.tables)
     else:
         answer = lake.search(query, on, request.tables)
-    lines: dict[tuple[str, ...], DistinctKeys] = {}
+    keys: dict[tuple[str, ...], DistinctKeys] = {}
     links = []
     for result in answer:
         if result.table in request.exclude:
             continue
-        linker = _Linker(lake.snapshot, query, result, kinds, lines)
-        link = linker.link()
+        link = _Linker(lake.snapshot, query, result, kinds, keys).link()
         if link is not None:
             links.append(link)
     return links + _find_more(lake, query, request, links)
 
 
 def _find_more(
-    lake: Lake, mine: pa.Table, wanted: LinkRequest, links: Sequence[Link]
+    lake: Lake, query: pa.Table, request: LinkRequest, links: Sequence[Link]
 ) -> list[Link]:
     """Find tables that the search does not return, by the requested kinds of joins."""
-    if wanted.on is None or len(wanted.on) != 1:
+    if request.on is None or len(request.on) != 1:
         return []
-    key, kinds = wanted.on[0], join_kinds(wanted.by)
-    known = {link.table for link in links} | set(wanted.exclude)
-    more: list[tuple[str, tuple[KeyJoin, ...]]] = []
+    key, kinds = request.on[0], join_kinds(request.by)
+    known = {link.table for link in links} | set(request.exclude)
+    more: list[TableJoins] = []
     if "fuzzy" in kinds:
-        more += find_similar_tables(lake, mine, key, known)
+        more += find_similar_tables(lake, query, key, known)
     if kinds == JOIN_KINDS["meaning"]:
-        more += find_meaning_tables(lake, mine, key, known)
-    return [Link(table, (key,), ways) for table, ways in more]
+        more += find_meaning_tables(lake, query, key, known)
+    return [Link(table, (key,), joins) for table, joins in more]
 
 
 class _Linker:
@@ -134,89 +133,101 @@ class _Linker:
     def __init__(
         self,
         snapshot: Snapshot,
-        mine: pa.Table,
+        query: pa.Table,
         result: FusedResult,
         kinds: Sequence[str],
-        lines: dict[tuple[str, ...], DistinctKeys],
+        keys: dict[tuple[str, ...], DistinctKeys],
     ) -> None:
         self._snapshot = snapshot
-        self._mine = mine
+        self._query = query
         self._result = result
         self._kinds = kinds
-        self._lines = lines
+        self._keys = keys
         self._table = PartnerTable(snapshot, result.table)
 
     def link(self) -> Link | None:
         """The link, or None if the table joins by none of the requested kinds."""
-        usable = [way for way in self._result.ways if way.believed and way.kind in self._kinds]
+        usable = [
+            candidate
+            for candidate in self._result.candidates
+            if candidate.believed and candidate.kind in self._kinds
+        ]
         if not usable:
             return None
-        mine = usable[0].columns
-        same = [way for way in usable if way.columns == mine]
-        first = {way.kind: way for way in reversed(same)}.values()  # the best of each kind
-        ways = [way for found in first for way in self._convert(found)]
-        if not ways:
+        columns = usable[0].query_columns
+        same = [candidate for candidate in usable if candidate.query_columns == columns]
+        best = {candidate.kind: candidate for candidate in reversed(same)}  # the best of each kind
+        joins = [join for candidate in best.values() for join in self._convert(candidate)]
+        if not joins:
             return None
         if "fuzzy" in self._kinds:
-            ways += self._by_likeness(mine, ways)
-        if self._kinds == JOIN_KINDS["meaning"] and all(way.kind != "meaning" for way in ways):
-            ways += self._by_text_meaning(mine, ways)
-        ways.sort(key=lambda way: self._kinds.index(way.kind))
-        return Link(self._result.table, mine, tuple(ways))
+            joins += self._by_similarity(columns, joins)
+        if self._kinds == JOIN_KINDS["meaning"] and all(join.kind != "meaning" for join in joins):
+            joins += self._by_text_meaning(columns, joins)
+        joins.sort(key=lambda join: self._kinds.index(join.kind))
+        return Link(self._result.table, columns, tuple(joins))
 
-    def _convert(self, way: FoundWay) -> Iterator[KeyJoin]:
-        """Convert a way found by a search to one that can be stored."""
-        from lakejoin.ranking.rewritten_candidates import RewrittenMatch
+    def _convert(self, candidate: JoinCandidate) -> Iterator[KeyJoin]:
+        """Convert a candidate to a join that can be stored."""
+        columns = candidate.lake_columns
+        if candidate.kind == "equal":
+            yield EqualKeys(columns)
+        elif candidate.rewriting is not None:
+            yield RewrittenKeys(columns, candidate.rewriting)
+        elif candidate.tau is not None:
+            yield from self._by_meaning(columns, candidate.tau)
+        elif candidate.radius is not None:
+            yield NearestPoints(columns, candidate.radius)
 
-        theirs = way.result.columns
-        if way.kind == "equal":
-            yield EqualKeys(theirs)
-        elif way.kind == "rewritten" and isinstance(way.result, RewrittenMatch):
-            yield RewrittenKeys(theirs, way.result.learned)
-        elif way.kind == "meaning":
-            yield from self._by_meaning(theirs)
-        elif way.kind == "near":
-            yield NearestPoints(theirs, way.how.removeprefix("within "))
-
-    def _by_meaning(self, theirs: tuple[str, ...]) -> Iterator[KeyJoin]:
+    def _by_meaning(self, columns: tuple[str, ...], tau: float | None = None) -> Iterator[KeyJoin]:
+        """The join by meaning, if the index has an encoder; without `tau`, with its default."""
         from lakejoin.search.tau_choice import default_tau
 
-        made = self._snapshot.manifest.options.meaning
-        if made is not None and made.encoder is not None:
-            yield MeaningKeys(theirs, default_tau(made.identity), made.encoder)
+        meaning = self._snapshot.manifest.options.meaning
+        if meaning is not None and meaning.encoder is not None:
+            tau = default_tau(meaning.identity) if tau is None else tau
+            yield MeaningKeys(columns, tau, meaning.encoder)
 
-    def _by_text_meaning(self, mine: tuple[str, ...], ways: Sequence[KeyJoin]) -> Iterator[KeyJoin]:
-        """The way to join texts that mean the same, if the column contains texts."""
-        theirs = self._text_column(mine, ways)
-        if theirs:
-            yield from self._by_meaning(theirs)
+    def _by_text_meaning(
+        self, query_columns: tuple[str, ...], joins: Sequence[KeyJoin]
+    ) -> Iterator[KeyJoin]:
+        """The join of texts that mean the same, if the column contains texts."""
+        columns = self._text_column(query_columns, joins)
+        if columns:
+            yield from self._by_meaning(columns)
 
-    def _by_likeness(self, mine: tuple[str, ...], ways: Sequence[KeyJoin]) -> Iterator[KeyJoin]:
-        """The way to join texts that are written differently, if there are any."""
-        theirs = self._text_column(mine, ways)
-        if not theirs:
+    def _by_similarity(
+        self, query_columns: tuple[str, ...], joins: Sequence[KeyJoin]
+    ) -> Iterator[KeyJoin]:
+        """The join of texts that are written differently, if there are any."""
+        columns = self._text_column(query_columns, joins)
+        if not columns:
             return
-        if mine not in self._lines:
-            self._lines[mine] = distinct_keys(self._mine, mine)
-        tokens, _ = distinct_tokens(self._lines[mine].table.column(0), self._table.rules)
-        likeness = learn_matcher(tokens, self._table, theirs[0])
-        if likeness is not None:
-            yield SimilarKeys(theirs, likeness)
+        if query_columns not in self._keys:
+            self._keys[query_columns] = distinct_keys(self._query, query_columns)
+        keys = self._keys[query_columns].table
+        tokens, _ = distinct_tokens(keys.column(0), self._table.rules)
+        matcher = learn_matcher(tokens, self._table, columns[0])
+        if matcher is not None:
+            yield SimilarKeys(columns, matcher)
 
-    def _text_column(self, mine: tuple[str, ...], ways: Sequence[KeyJoin]) -> tuple[str, ...]:
+    def _text_column(
+        self, query_columns: tuple[str, ...], joins: Sequence[KeyJoin]
+    ) -> tuple[str, ...]:
         """The single lake column that is joined on, if it contains texts, and not too many."""
-        theirs = next((way.lake_columns for way in ways if len(way.lake_columns) == 1), ())
-        if len(mine) != 1 or not theirs:
+        columns = next((join.lake_columns for join in joins if len(join.lake_columns) == 1), ())
+        if len(query_columns) != 1 or not columns:
             return ()
-        profile = self._table.columns[self._table.column_index(theirs[0])].profile
-        return theirs if profile.type in TEXT_TYPES and profile.distinct <= MOST_TEXTS else ()
+        profile = self._table.columns[self._table.column_index(columns[0])].profile
+        is_short = profile.type in TEXT_TYPES and profile.distinct <= MOST_TEXTS
+        return columns if is_short else ()
 
 
-TableJoins = tuple[str, tuple[KeyJoin, ...]]  # a table, and the ways to join it
+TableJoins = tuple[str, tuple[KeyJoin, ...]]  # a table, and how it joins
 
 TEXT_TYPES = (ColumnType.TEXT, ColumnType.MIXED)
 MOST_TEXTS = 20_000  # most distinct texts of a lake column that are compared one by one
-_ALIKE, _MEANT = 12, 15  # columns examined
+_SIMILAR_COLUMNS, _MEANING_COLUMNS = 12, 15  # columns examined
 _SAMPLE = 200  # texts searched by meaning
 _CONTAINED = 0.3  # share of the values that must match
 
@@ -226,11 +237,11 @@ def find_similar_tables(
 ) -> Iterator[TableJoins]:
     """Find tables with texts similar to those of the key."""
     from lakejoin.engines.rewritten.engine import find_rewritable_columns
+    from lakejoin.inputs import resolve_table
     from lakejoin.search.searcher import Searcher
-    from lakejoin.search.table_lookup import resolve_table
 
     searcher = Searcher(lake.snapshot)
-    table, _ = resolve_table(query, lake.snapshot)
+    table = resolve_table(query).query_table(lake.snapshot)
     key_index = query.column_names.index(key)
     if not _is_text(table, key_index):
         return
@@ -238,40 +249,40 @@ def find_similar_tables(
     tokens, _ = distinct_tokens(distinct_keys(query, [key]).table.column(0), rules)
     excluded = searcher.excluded(table, key_index)
     segments = lake.snapshot.segments
-    for hit in find_rewritable_columns(table, (key_index,), segments, excluded, _ALIKE):
+    for hit in find_rewritable_columns(table, (key_index,), segments, excluded, _SIMILAR_COLUMNS):
         entry = segments[hit.segment_index].catalog.table(
             searcher.table_of(hit.segment_index, hit.column)
         )
         if entry.name in known:
             continue
-        theirs = PartnerTable(lake.snapshot, entry.name)
-        column = theirs.columns[hit.column - entry.first]
+        partner = PartnerTable(lake.snapshot, entry.name)
+        column = partner.columns[hit.column - entry.first]
         if column.profile.type not in TEXT_TYPES or column.profile.distinct > MOST_TEXTS:
             continue
-        likeness = learn_matcher(tokens, theirs, column.name, alone=True)
-        if likeness is not None:
+        matcher = learn_matcher(tokens, partner, column.name, alone=True)
+        if matcher is not None:
             known.add(entry.name)
             names = (column.name,)
-            yield entry.name, (EqualKeys(names), SimilarKeys(names, likeness))
+            yield entry.name, (EqualKeys(names), SimilarKeys(names, matcher))
 
 
 def find_meaning_tables(
     lake: Lake, query: pa.Table, key: str, known: set[str]
 ) -> Iterator[TableJoins]:
     """Find tables with texts that mean the same as the key's, if the index has vectors."""
-    from lakejoin.search.table_lookup import resolve_table
+    from lakejoin.inputs import resolve_table
     from lakejoin.search.tau_choice import default_tau
 
     meaning = lake.snapshot.manifest.options.meaning
     if meaning is None or meaning.encoder is None:
         return
-    table, _ = resolve_table(query, lake.snapshot)
+    table = resolve_table(query).query_table(lake.snapshot)
     if not _is_text(table, query.column_names.index(key)):
         return
     tau = default_tau(meaning.identity)
     keys = distinct_keys(query, [key]).table
     sample = np.sort(np.random.default_rng(0).permutation(keys.num_rows)[:_SAMPLE])
-    for result in lake.search(keys.take(sample), key, _MEANT, by="meaning"):
+    for result in lake.similar(keys.take(sample), key, _MEANING_COLUMNS):
         if result.table not in known and result.containment >= _CONTAINED:
             known.add(result.table)
             names = result.columns

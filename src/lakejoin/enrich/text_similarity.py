@@ -31,7 +31,7 @@ _REACH = 0.05  # share of texts that must be joined if there is no other evidenc
 @dataclass(frozen=True, eq=False)
 class TextMatcher:
     """Matches a text to the one `known` to be the same, or else to the most similar one, if the
-    similarity (0 to 1) of their `vectors` is at least `least`."""
+    similarity (0 to 1) of their `vectors` is at least `threshold`."""
 
     vectors: Any
     threshold: float
@@ -63,7 +63,7 @@ def fit_vectorizer(texts: Sequence[str]) -> Any:
 def most_similar(
     vectors: Any, texts: Sequence[str], candidates: Sequence[str]
 ) -> tuple[Array, Array]:
-    """The position of the most similar text in `theirs` for each in `mine`, and its similarity.
+    """The position of the most similar candidate for each of the `texts`, and its similarity.
 
     >>> towns = ["basel", "bern", "bergen"]
     >>> position, alike = most_similar(fit_vectorizer(towns), ["city of bern"], towns)
@@ -91,7 +91,8 @@ def learn_matcher(
     nothing. If there is no other evidence for the table (`alone`), the join must be credible."""
     import pyarrow as pa
 
-    from lakejoin.joins.fuzzy import FuzzyOptions, find_fuzzy_join, fuzzy_matches
+    from lakejoin.joins.fuzzy.fuzzy_join import find_fuzzy_join, fuzzy_matches
+    from lakejoin.joins.fuzzy.match_choice import FuzzyOptions
 
     codes = table.distinct_codes(column)
     theirs = table.tokens(codes)

@@ -43,7 +43,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Adds columns from tables of a data lake that help to predict the target.
 
     `fit` searches the lake for tables that join on the key `on`, and chooses the columns that
-    predict the target better than noise does, out of fold. `match_rewritten` joins these columns onto any
+    predict the target better than noise does, out of fold. `transform` joins these columns onto any
     rows: the same number of rows, in the same order, each by its own key alone. If a key has
     several rows in a table, numbers become their mean and other values the most frequent one. Rows
     without a match get missing values. If no column helps, rows stay unchanged.
@@ -57,7 +57,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         column that may be a key is tried.
     target
         The name of the target. If `fit` gets no y, this column of X is the target: new rows need
-        not have it, and `match_rewritten` drops it, so that no model sees it. The name also helps to
+        not have it, and `transform` drops it, so that no model sees it. The name also helps to
         recognize the target in the lake.
     by
         How keys may match: "equal" values; "fuzzy", also values that programs rewrite or that are
@@ -87,7 +87,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> from sklearn.pipeline import make_pipeline
     >>> model = make_pipeline(
     ...     LakeJoiner("data.index", on="country"), HistGradientBoostingRegressor()
-    ... )  # doctest: +SKIP
+    ... )
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return add_columns(X, [column.called for column in self.columns_], added)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """The column names of `match_rewritten`'s result: those of X, then those of the lake."""
+        """The column names of `transform`'s result: those of X, then those of the lake."""
         from sklearn.utils.validation import _check_feature_names_in
 
         check_is_fitted(self, "columns_")

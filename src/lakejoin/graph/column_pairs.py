@@ -54,48 +54,31 @@ class JoinableColumns:
         return np.diff(self.segment.postings.group_start().astype(np.int64))
 
     @cached_property
-    def _sets(self) -> tuple[Array, Array]:
+    def sets(self) -> tuple[Array, Array]:
+        """The columns as groups of values, the rarest of the segment first: where each column
+        starts, and the groups."""
         start, groups = self.segment.postings.all_sets()
         length = np.diff(start)[self.columns]
-        own = np.concatenate(([0], np.cumsum(length))).astype(np.int64)
-        jump = np.repeat(start[:-1][self.columns] - own[:-1], length)
-        return own, np.asarray(groups[jump + np.arange(own[-1])], dtype=np.uint32)
-
-    @property
-    def set_start(self) -> Array:
-        """Where the set of each column starts in `groups`."""
-        return self._sets[0]
-
-    @property
-    def groups(self) -> Array:
-        """The sets as groups of values, the rarest of the segment first."""
-        return self._sets[1]
+        set_start = np.concatenate(([0], np.cumsum(length))).astype(np.int64)
+        jump = np.repeat(start[:-1][self.columns] - set_start[:-1], length)
+        return set_start, np.asarray(groups[jump + np.arange(set_start[-1])], dtype=np.uint32)
 
     @cached_property
-    def _lists(self) -> tuple[Array, Array]:
+    def lists(self) -> tuple[Array, Array]:
+        """The posting lists: where that of each group starts, and the ranks of its columns."""
         from lakejoin.kernels.packing import transpose_lists
 
-        start, ranks = transpose_lists(self.set_start, self.groups, self.segment.postings.groups)
+        start, ranks = transpose_lists(*self.sets, self.segment.postings.groups)
         return start, ranks
-
-    @property
-    def list_start(self) -> Array:
-        """Where the posting list of each group starts in `lists`."""
-        return self._lists[0]
-
-    @property
-    def lists(self) -> Array:
-        """The ranks of the columns that hold each group, ascending."""
-        return self._lists[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentOverlap:
-    """The values that two segments share, by groups: `count` values are in the group `mine` of the
-    first and in the group `theirs` of the second."""
+    """The values that two segments share, by groups: `count` values are in the group `left` of the
+    first and in the group `right` of the second."""
 
-    mine: Array
-    theirs: Array
+    left: Array
+    right: Array
     count: Array
 
     def __len__(self) -> int:
@@ -103,15 +86,15 @@ class SegmentOverlap:
 
     def reversed(self) -> SegmentOverlap:
         """The same, seen from the other segment."""
-        return SegmentOverlap(self.theirs, self.mine, self.count)
+        return SegmentOverlap(self.right, self.left, self.count)
 
     def by_group(self, groups: int) -> tuple[Array, Array, Array]:
-        """(start, theirs, count): what each group of the first segment shares."""
-        order = np.argsort(self.mine, kind="stable")
+        """(start, other groups, count): what each group of the first segment shares."""
+        order = np.argsort(self.left, kind="stable")
         start = np.zeros(groups + 1, dtype=np.int64)
-        np.cumsum(np.bincount(self.mine, minlength=groups), out=start[1:])
-        theirs = self.theirs[order].astype(np.uint32)
-        return start, theirs, self.count[order].astype(np.int64)
+        np.cumsum(np.bincount(self.left, minlength=groups), out=start[1:])
+        other_groups = self.right[order].astype(np.uint32)
+        return start, other_groups, self.count[order].astype(np.int64)
 
 
 def overlap_with_itself(side: JoinableColumns) -> SegmentOverlap:
@@ -124,7 +107,7 @@ _LARGEST = (1 << 31) - 1  # more values than two columns can share
 _ROOM = 1 << 20  # pairs written at a time, besides room for all columns of a segment
 
 
-def sorted_best_first(pairs: ColumnPairs) -> Array:
+def order_best_first(pairs: ColumnPairs) -> Array:
     """The order by column; within a column by falling shared values, rising size, then position in
     the index."""
     return np.lexsort(
@@ -137,9 +120,9 @@ def sorted_best_first(pairs: ColumnPairs) -> Array:
 
 
 def best_of_each(pairs: ColumnPairs, most: int) -> tuple[ColumnPairs, Array]:
-    """The `most` best pairs of each column, sorted as by `sorted_best_first`; and the columns that
+    """The `most` best pairs of each column, sorted as by `order_best_first`; and the columns that
     have more, packed by `column_keys`."""
-    order = sorted_best_first(pairs)
+    order = order_best_first(pairs)
     pairs = pairs.take(order)
     new = np.ones(len(pairs), dtype=bool)
     new[1:] = (np.diff(pairs.segment) != 0) | (np.diff(pairs.column) != 0)
@@ -163,31 +146,33 @@ class CountedColumns:
 
 
 def find_pairs(
-    mine: CountedColumns,
-    theirs: CountedColumns,
+    left: CountedColumns,
+    right: CountedColumns,
     shared: SegmentOverlap,
-    numbers: tuple[int, int],
+    segment_indexes: tuple[int, int],
     share: float,
     most: int,
 ) -> ColumnPairs:
     """The pairs of two segments, or of one with itself, at most the `most` best of each column;
-    `numbers` are the segments' indexes.
+    `segment_indexes` are the segments' indexes.
 
     A pair is listed under its smaller column; of equally large ones under the later.
     """
-    left, right = numbers
-    there = _contained(mine, theirs.side, shared, numbers, share, most)
-    if left == right:
+    left_index, right_index = segment_indexes
+    there = _find_contained(left, right.side, shared, segment_indexes, share, most)
+    if left_index == right_index:
         return there
-    back = _contained(theirs, mine.side, shared.reversed(), (right, left), share, most)
+    back = _find_contained(
+        right, left.side, shared.reversed(), (right_index, left_index), share, most
+    )
     return concat_pairs([there, back])
 
 
-def _contained(
-    asks: CountedColumns,
-    theirs: JoinableColumns,
+def _find_contained(
+    counted: CountedColumns,
+    larger: JoinableColumns,
     shared: SegmentOverlap,
-    numbers: tuple[int, int],
+    segment_indexes: tuple[int, int],
     share: float,
     most: int,
 ) -> ColumnPairs:
@@ -199,34 +184,27 @@ def _contained(
         count_pairs,
     )
 
-    mine, ranks, many = asks.side, asks.ranks(), len(theirs.columns)
+    smaller, ranks, many = counted.side, counted.ranks(), len(larger.columns)
     if not many or not len(ranks) or not len(shared):
         return concat_pairs([])
-    left, right = numbers
-    asking = ContainedColumns(mine.sizes, mine.tables, mine.set_start, mine.groups, mine.weights)
-    asked = ContainingColumns(
-        theirs.sizes,
-        theirs.tables,
-        theirs.set_start,
-        theirs.groups,
-        theirs.list_start,
-        theirs.lists,
-    )
-    between = SharedGroups(*shared.by_group(len(mine.weights)))
+    left_index, right_index = segment_indexes
+    contained = ContainedColumns(smaller.sizes, smaller.tables, *smaller.sets, smaller.weights)
+    containing = ContainingColumns(larger.sizes, larger.tables, *larger.sets, *larger.lists)
+    between = SharedGroups(*shared.by_group(len(smaller.weights)))
     counts, touched = np.zeros(many, dtype=np.int64), np.empty(many, dtype=np.int64)
     out = np.empty((3, _ROOM + many), dtype=np.int64)
     batches, begin = [], 0
     while begin < len(ranks):
-        options = left == right, left > right, share, ranks, begin
-        begin, written = count_pairs(asking, asked, between, *options, counts, touched, out)
+        options = left_index == right_index, left_index > right_index, share, ranks, begin
+        begin, written = count_pairs(contained, containing, between, *options, counts, touched, out)
         q, x, both = out[:, :written].copy()
         pairs = ColumnPairs(
-            np.full(written, left),
-            mine.columns[q].astype(np.int64),
-            mine.sizes[q],
-            np.full(written, right),
-            theirs.columns[x].astype(np.int64),
-            theirs.sizes[x],
+            np.full(written, left_index),
+            smaller.columns[q].astype(np.int64),
+            smaller.sizes[q],
+            np.full(written, right_index),
+            larger.columns[x].astype(np.int64),
+            larger.sizes[x],
             both,
         )
         many_more = written and int(np.bincount(q).max()) > most

@@ -27,8 +27,8 @@ class GraphNodes:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self._places = [SegmentTables(segment) for segment in snapshot.segments]
-        self._number: dict[int, Array] = {}
+        self._segment_tables = [SegmentTables(segment) for segment in snapshot.segments]
+        self._numeric: dict[int, Array] = {}
         records = [segment.record for segment in snapshot.segments]
         self._first_table = np.cumsum([0, *(record.tables for record in records)])
         self._first_column = np.cumsum([0, *(record.columns for record in records)])
@@ -44,45 +44,45 @@ class GraphNodes:
 
     def tables_of(self, columns: Array) -> Array:
         """The table of each column."""
-        found = np.empty(len(columns), dtype=np.int64)
-        for segment, here, own in _by_segment(columns, self._first_column):
-            table = np.searchsorted(self._places[segment].first, own, side="right") - 1
-            found[here] = table + self._first_table[segment]
-        return found
+        tables = np.empty(len(columns), dtype=np.int64)
+        for segment, here, local in _by_segment(columns, self._first_column):
+            table = np.searchsorted(self._segment_tables[segment].first, local, side="right") - 1
+            tables[here] = table + self._first_table[segment]
+        return tables
 
     def columns_of(self, tables: Array) -> Iterator[tuple[int, Array]]:
         """(segment, columns in it) for the given tables."""
-        for segment, _, own in _by_segment(np.sort(tables), self._first_table):
-            yield segment, self._places[segment].columns_of(own)
+        for segment, _, local in _by_segment(np.sort(tables), self._first_table):
+            yield segment, self._segment_tables[segment].columns_of(local)
 
     def first_columns(self, segment: int) -> Array:
         """The first column of each table of a segment."""
-        return self._places[segment].first
+        return self._segment_tables[segment].first
 
     @cached_property
     def live(self) -> Array:
         """The tables that have not been removed."""
         alive = np.ones(self.tables, dtype=bool)
-        for number, segment in enumerate(self.snapshot.segments):
-            alive[self._first_table[number] + np.array(segment.record.dead, dtype=np.int64)] = False
+        for first, segment in zip(self._first_table, self.snapshot.segments, strict=False):
+            alive[first + np.array(segment.record.dead, dtype=np.int64)] = False
         return np.flatnonzero(alive)
 
     def is_number(self, columns: Array) -> Array:
         """Whether columns hold numbers, which overlap by coincidence more often than texts do."""
-        found = np.zeros(len(columns), dtype=bool)
-        for segment, here, own in _by_segment(columns, self._first_column):
-            if segment not in self._number:
+        numeric = np.zeros(len(columns), dtype=bool)
+        for segment, here, local in _by_segment(columns, self._first_column):
+            if segment not in self._numeric:
                 kinds = self.snapshot.segments[segment].catalog.columns["type"].cast("string")
-                self._number[segment] = np.isin(kinds.to_numpy(), _NUMBERS)
-            found[here] = self._number[segment][own]
-        return found
+                self._numeric[segment] = np.isin(kinds.to_numpy(), _NUMBERS)
+            numeric[here] = self._numeric[segment][local]
+        return numeric
 
     def profile(self, name: str, columns: Array) -> Array:
         """One field of the columns' profiles."""
-        found = np.empty(len(columns))
-        for segment, here, own in _by_segment(columns, self._first_column):
-            found[here] = self._places[segment].profile(name)[own]
-        return found
+        values = np.empty(len(columns))
+        for segment, here, local in _by_segment(columns, self._first_column):
+            values[here] = self._segment_tables[segment].profile(name)[local]
+        return values
 
     def table_names(self, tables: Array) -> pa.ChunkedArray:
         """The name of each table."""
@@ -94,41 +94,41 @@ class GraphNodes:
 
     def rows(self, tables: Array) -> Array:
         """The number of rows of each table."""
-        found = np.empty(len(tables), dtype=np.int64)
-        for segment, here, own in _by_segment(tables, self._first_table):
-            found[here] = self._places[segment].rows[own]
-        return found
+        row_counts = np.empty(len(tables), dtype=np.int64)
+        for segment, here, local in _by_segment(tables, self._first_table):
+            row_counts[here] = self._segment_tables[segment].rows[local]
+        return row_counts
 
     def table(self, name: str) -> int:
         """The index of the live table with a name."""
-        found = self.snapshot.find_table(name)
-        if found is None:
+        located = self.snapshot.find_table(name)
+        if located is None:
             self.snapshot.table(name)  # raises with the closest names
             raise UnknownTable(f"no table {name!r} in the index")
-        segment, entry = found
+        segment, entry = located
         index = next(i for i, known in enumerate(self.snapshot.segments) if known is segment)
         return int(self._first_table[index]) + entry.table_id
 
-    def _names(self, of: str, numbers: Array, first: Array) -> pa.ChunkedArray:
+    def _names(self, of: str, indexes: Array, first: Array) -> pa.ChunkedArray:
         import pyarrow as pa
 
-        parts, order = [], np.empty(len(numbers), dtype=np.int64)
+        parts, order = [], np.empty(len(indexes), dtype=np.int64)
         done = 0
-        for segment, here, own in _by_segment(numbers, first):
+        for segment, here, local in _by_segment(indexes, first):
             names = getattr(self.snapshot.segments[segment].catalog, of)["name"]
-            parts += names.take(pa.array(own)).chunks
-            order[here] = np.arange(done, done + len(own))
-            done += len(own)
+            parts += names.take(pa.array(local)).chunks
+            order[here] = np.arange(done, done + len(local))
+            done += len(local)
         return pa.chunked_array(parts, pa.string()).take(pa.array(order))
 
 
-def _by_segment(numbers: Array, first: Array) -> Iterator[tuple[int, Array, Array]]:
-    """(segment, positions in `numbers`, indexes within the segment), by segment."""
-    segments = np.searchsorted(first, numbers, side="right") - 1
+def _by_segment(indexes: Array, first: Array) -> Iterator[tuple[int, Array, Array]]:
+    """(segment, positions in `indexes`, indexes within the segment), by segment."""
+    segments = np.searchsorted(first, indexes, side="right") - 1
     order = np.argsort(segments, kind="stable")
-    found, begin = np.unique(segments[order], return_index=True)
-    for segment, here in zip(found.tolist(), np.split(order, begin[1:]), strict=False):
-        yield segment, here, numbers[here] - first[segment]
+    present, begin = np.unique(segments[order], return_index=True)
+    for segment, here in zip(present.tolist(), np.split(order, begin[1:]), strict=False):
+        yield segment, here, indexes[here] - first[segment]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -139,8 +139,8 @@ def _elements(kind: str, tables: Mapping[str, Array], data: Mapping[str, Any]) -
     import pyarrow.compute as pc
 
     parts: list[Any] = [f"<{kind}"]
-    for name, numbers in tables.items():
-        parts += [f' {name}="t', pa.array(numbers).cast(pa.large_string()), '"']
+    for name, indexes in tables.items():
+        parts += [f' {name}="t', pa.array(indexes).cast(pa.large_string()), '"']
     parts.append(">")
     for key, values in data.items():
         texts = (values if isinstance(values, pa.ChunkedArray) else pa.array(values)).cast(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.graph.column_pairs import best_of_each, sorted_best_first
+from lakejoin.graph.column_pairs import best_of_each, order_best_first
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.graph_files import (
@@ -40,9 +40,9 @@ class EarlierGraph:
     @cached_property
     def current_index(self) -> Array:
         """The current index of each segment of the graph; -1 if it has been removed."""
-        numbers = {segment.record.id: n for n, segment in enumerate(self.snapshot.segments)}
+        index_of = {segment.record.id: n for n, segment in enumerate(self.snapshot.segments)}
         return np.array(
-            [numbers.get(record.id, -1) for record in self.stored.segments], dtype=np.int64
+            [index_of.get(record.id, -1) for record in self.stored.segments], dtype=np.int64
         )
 
     @cached_property
@@ -67,12 +67,12 @@ class EarlierGraph:
     def _dead(self) -> Array:
         """The columns removed since, by their index in the graph, of segments that remain."""
         parts = [np.zeros(0, dtype=np.int64)]
-        for number, record in enumerate(self.stored.segments):
-            if self.current_index[number] >= 0:
-                here = self.snapshot.segments[self.current_index[number]]
+        for segment_index, record in enumerate(self.stored.segments):
+            if self.current_index[segment_index] >= 0:
+                here = self.snapshot.segments[self.current_index[segment_index]]
                 if here.record.dead != record.dead:
                     columns = SegmentTables(here).deleted_columns
-                    parts.append(column_keys(np.full(len(columns), number), columns))
+                    parts.append(column_keys(np.full(len(columns), segment_index), columns))
         return np.concatenate(parts)
 
     @property
@@ -97,12 +97,12 @@ class EarlierGraph:
         rest = pairs.other_column, pairs.other_size, pairs.shared
         return ColumnPairs(self.current_index[pairs.segment], *sizes, *rest)
 
-    def columns_to_recount(self, number: int) -> Array:
+    def columns_to_recount(self, segment_index: int) -> Array:
         """The columns of a segment (by its index in the graph) that keep only their best partners
         and have lost one: they need partners that were not kept."""
-        file = self.stored.pairs(number)
+        file = self.stored.pairs(segment_index)
         none = np.zeros(0, dtype=np.int64)
-        if file is None or self.is_whole or self.current_index[number] < 0:
+        if file is None or self.is_whole or self.current_index[segment_index] < 0:
             return none
         cut, lacking = file.cut(), [none]
         for begin in range(0, len(cut), _AT_ONCE):
@@ -116,14 +116,15 @@ class EarlierGraph:
     def needs_recount(self) -> bool:
         """Whether any column needs partners that were not kept."""
         return any(
-            len(self.columns_to_recount(number)) for number in range(len(self.stored.segments))
+            len(self.columns_to_recount(segment_index))
+            for segment_index in range(len(self.stored.segments))
         )
 
 
-def cut_columns(file: PairFile, kept: EarlierGraph, number: int) -> Array:
+def cut_columns(file: PairFile, graph: EarlierGraph, segment_index: int) -> Array:
     """The columns of a segment of the graph that keep only their best partners and still exist."""
     cut = file.cut()
-    return cut[kept.alive(np.full(len(cut), number), cut)]
+    return cut[graph.alive(np.full(len(cut), segment_index), cut)]
 
 
 _PAIRS = 1 << 22  # pairs in memory at a time
@@ -132,11 +133,10 @@ _COLUMN = 0xFFFFFFFF  # the half of a packed (segment, column) that holds the co
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EarlierPairs:
-    """What an earlier graph has of a segment (index `number` there); the columns `again` have been
-    recounted."""
+    """What an earlier graph has of a segment (by its index there), except `recounted` columns."""
 
-    kept: EarlierGraph
-    number: int
+    graph: EarlierGraph
+    segment_index: int
     recounted: Array
 
 
@@ -151,17 +151,17 @@ def write_pairs(
     """Write the best pairs of all columns of a segment, and pass their reverse to `turned`; returns
     the number of pairs, and how many columns have more."""
     writer = PairFileWriter(out, sizes)
-    cut_before = _cut_before(old)
+    cut_before = _cut_earlier(old)
     step = max(1, _PAIRS // (most + 1))
     for begin in range(0, len(sizes), step):
         end = min(begin + step, len(sizes))
-        batches, held = [], 0
+        batches, count = [], 0
         for pairs in _sources(counted, old, begin, end):
             batches.append(pairs)
-            held += len(pairs)
-            if held > _PAIRS:  # one more than is kept, to see which columns have more
+            count += len(pairs)
+            if count > _PAIRS:  # one more than is kept, to see which columns have more
                 batches = [best_of_each(concat_pairs(batches), most + 1)[0]]
-                held = len(batches[0])
+                count = len(batches[0])
         best, cut = best_of_each(concat_pairs(batches), most)
         before = cut_before[(cut_before >= begin) & (cut_before < end)]
         writer.append(best, np.concatenate([cut & _COLUMN, before]))
@@ -174,12 +174,12 @@ def write_reverse_pairs(out: ArrayFileWriter, sizes: Array, slices: Sequence[Pai
     """Write the pairs of a segment's columns with smaller columns, those that share most first;
     returns the number of pairs."""
     writer = PairFileWriter(out, sizes)
-    number = np.zeros(len(sizes), dtype=np.int64)
+    counts = np.zeros(len(sizes), dtype=np.int64)
     for part in slices:
-        number += np.bincount(part.columns(), minlength=len(sizes))
-    for begin, end in cut_ranges(np.concatenate(([0], np.cumsum(number))), _PAIRS):
+        counts += np.bincount(part.columns(), minlength=len(sizes))
+    for begin, end in cut_ranges(np.concatenate(([0], np.cumsum(counts))), _PAIRS):
         pairs = concat_pairs([part.pairs_in(begin, end) for part in slices])
-        writer.append(pairs.take(sorted_best_first(pairs)), np.zeros(0, dtype=np.int64))
+        writer.append(pairs.take(order_best_first(pairs)), np.zeros(0, dtype=np.int64))
     return writer.finish()[0]
 
 
@@ -187,17 +187,17 @@ def _sources(
     counted: Sequence[PairSlices], old: EarlierPairs | None, begin: int, end: int
 ) -> Iterator[ColumnPairs]:
     """The known pairs of the columns [begin, end)."""
-    file = None if old is None else old.kept.stored.pairs(old.number)
+    file = None if old is None else old.graph.stored.pairs(old.segment_index)
     if old is not None and file is not None:
         columns = np.arange(begin, end)
-        yield old.kept.still_valid(file.pairs_of(columns[~np.isin(columns, old.recounted)]))
+        yield old.graph.still_valid(file.pairs_of(columns[~np.isin(columns, old.recounted)]))
     for part in counted:
         yield part.pairs_in(begin, end)
 
 
-def _cut_before(old: EarlierPairs | None) -> Array:
-    file = None if old is None else old.kept.stored.pairs(old.number)
+def _cut_earlier(old: EarlierPairs | None) -> Array:
+    file = None if old is None else old.graph.stored.pairs(old.segment_index)
     if old is None or file is None:
         return np.zeros(0, dtype=np.int64)
-    cut = cut_columns(file, old.kept, old.number)
+    cut = cut_columns(file, old.graph, old.segment_index)
     return cut[~np.isin(cut, old.recounted)]

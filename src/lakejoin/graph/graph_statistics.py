@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class GraphStatistics:
 
     `columns` are contained in columns of other tables, by `edges`; `joined` of all `tables` have
     such a column. `quartiles` and `most` are of the number of tables that each table joins with.
-    `default_components` counts the connected groups of tables, `largest` the tables in the largest.
+    `components` counts the connected groups of tables, `largest` the tables in the largest.
     `sample` is table 1.4 of the thesis, for random tables; `reach` its figure 1.3, by complete
     containment, for the table with the most partners.
     """
@@ -58,6 +59,21 @@ class GraphStatistics:
     largest: int
     sample: tuple[SampledTable, ...]
     reach: TableReach | None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> GraphStatistics:
+        """Read the JSON of `to_dict`."""
+        reach, (low, middle, high) = data["reach"], data["quartiles"]
+        others = ("quartiles", "sample", "reach")
+        figures = {
+            figure.name: data[figure.name] for figure in fields(cls) if figure.name not in others
+        }
+        return cls(
+            **figures,
+            quartiles=(low, middle, high),
+            sample=tuple(SampledTable(**table) for table in data["sample"]),
+            reach=reach and TableReach(reach["table"], tuple(reach["tables"])),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For `lakejoin graph --json`."""
@@ -99,9 +115,8 @@ class _Counting:
         self._nodes = nodes
         self.columns = self.edges = self.number_edges = 0
         self.partners = np.zeros(nodes.tables, dtype=np.int64)
-        self.complete = np.zeros(
-            nodes.tables, dtype=np.int64
-        )  # tables that contain a column of it completely
+        # Tables that contain a column of it completely.
+        self.complete = np.zeros(nodes.tables, dtype=np.int64)
         self.group = np.arange(nodes.tables)  # the first table of its component
 
     def add(self, edges: Edges) -> None:
@@ -121,12 +136,12 @@ class _Counting:
         """Merge components: every table points to the first table of its own."""
         group = self.group
         while True:
-            one, other = group[source], group[target]
-            if np.array_equal(one, other):
+            left, right = group[source], group[target]
+            if np.array_equal(left, right):
                 break
-            low = np.minimum(one, other)
-            np.minimum.at(group, one, low)
-            np.minimum.at(group, other, low)
+            low = np.minimum(left, right)
+            np.minimum.at(group, left, low)
+            np.minimum.at(group, right, low)
             while not np.array_equal(new := group[group], group):
                 group = new  # halves long chains each time
         self.group = group

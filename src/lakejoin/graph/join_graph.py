@@ -32,6 +32,9 @@ class JoinGraph:
 
     `options` say which share, how many distinct values a column must have, and how many partners it
     keeps; `cut` columns had more. Everything is read from the index's files on demand.
+
+    >>> [step.other_table for step in lake.graph().around("sights.csv").steps]
+    ['cities.csv']
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -43,26 +46,26 @@ class JoinGraph:
         self.options: GraphOptions = stored.options
         self.cut = stored.cut
         self._stored = stored
-        self._kept = EarlierGraph(stored, snapshot)
+        self._earlier = EarlierGraph(stored, snapshot)
         self.nodes = GraphNodes(snapshot)
 
     @cached_property
     def complete(self) -> bool:
         """False if pairs are missing until `lakejoin graph` refreshes it: those of tables indexed
         since, and those that a column did not keep because of others that have been removed."""
-        return self.knows_all and not self._kept.needs_recount
+        return self.knows_all and not self._earlier.needs_recount
 
     @property
     def knows_all(self) -> bool:
         """Whether no table has been indexed since the graph was built."""
-        return not self._kept.new_segments.any()
+        return not self._earlier.new_segments.any()
 
     @cached_property
     def _length(self) -> int:
-        if self._kept.is_whole:
+        if self._earlier.is_whole:
             return self._stored.count
         return sum(
-            len(self._kept.still_valid(file.pairs_of(np.arange(*columns))))
+            len(self._earlier.still_valid(file.pairs_of(np.arange(*columns))))
             for segment in range(len(self._stored.segments))
             if (file := self._stored.pairs(segment)) is not None
             for columns in file.ranges(_AT_ONCE)
@@ -78,14 +81,14 @@ class JoinGraph:
     def pairs_of(self, segment: int, columns: Array) -> ColumnPairs:
         """All pairs of some columns of a segment, with columns that contain them and columns that
         they contain."""
-        before = int(self._kept.earlier_index[segment])
+        before = int(self._earlier.earlier_index[segment])
         if before < 0:
             return concat_pairs([])
         both = [self._stored.pairs(before, turned) for turned in (False, True)]
-        found = [
-            self._kept.still_valid(file.pairs_of(columns)) for file in both if file is not None
+        pairs = [
+            self._earlier.still_valid(file.pairs_of(columns)) for file in both if file is not None
         ]
-        return concat_pairs(found)
+        return concat_pairs(pairs)
 
     def edges_of(self, tables: Array, min: float | None = None, numbers: bool = True) -> Edges:
         """The edges that start at the given tables."""
@@ -99,7 +102,7 @@ class JoinGraph:
     def batches(self, min: float | None = None, numbers: bool = True) -> Iterator[Edges]:
         """All edges in batches; the edges of a table come together."""
         for before in range(len(self._stored.segments)):
-            segment = int(self._kept.current_index[before])
+            segment = int(self._earlier.current_index[before])
             files = [self._stored.pairs(before, turned) for turned in (False, True)]
             starts = [file.start for file in files if file is not None]
             if segment < 0 or not starts:

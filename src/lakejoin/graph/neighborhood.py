@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,12 @@ class NeighborhoodStep:
     shared: int
     share: float
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> NeighborhoodStep:
+        """Read the JSON of `to_dict`."""
+        names = ("hop", "table", "column", "other_table", "other_column", "shared", "containment")
+        return cls(*(data[name] for name in names))
+
     def to_dict(self) -> dict[str, Any]:
         """For `lakejoin graph TABLE --json`."""
         return {
@@ -52,11 +58,28 @@ class NeighborhoodStep:
 
 @dataclass(frozen=True)
 class Neighborhood:
-    """The tables around `table`, the closest and best first."""
+    """The tables around `table`, the closest and best first; a sequence of the joins to them.
+
+    `complete` is false if the graph lacks some tables, `kept` if the index has no graph and the
+    joins were searched for. `reached` counts the tables by join, if not all are in `steps`.
+    """
 
     table: str
     steps: tuple[NeighborhoodStep, ...]
     read_links: Callable[[], Sequence[Link]] = field(default=tuple, repr=False, compare=False)
+    complete: bool = True
+    kept: bool = True
+    reached: tuple[int, ...] = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Neighborhood:
+        """Read the JSON of `to_dict`, as a server sends it."""
+        steps = tuple(map(NeighborhoodStep.from_dict, data["steps"]))
+        figures = {name: data[name] for name in ("complete", "kept") if name in data}
+        return cls(data["table"], steps, reached=tuple(data["reached"]), **figures)
+
+    def __iter__(self) -> Iterator[NeighborhoodStep]:
+        return iter(self.steps)
 
     @cached_property
     def links(self) -> Sequence[Link]:
@@ -69,6 +92,8 @@ class Neighborhood:
 
     def hops(self) -> list[int]:
         """How many new tables each further join reaches."""
+        if self.reached:
+            return list(self.reached)
         most = max((step.hop for step in self.steps), default=0)
         return [sum(step.hop == hop for step in self.steps) for hop in range(1, most + 1)]
 
@@ -84,7 +109,7 @@ class Neighborhood:
         return {"table": self.table, "reached": self.hops(), "steps": steps}
 
     def __repr__(self) -> str:
-        from lakejoin.search.answer_display import format_percent
+        from lakejoin.text_format import format_percent
 
         lines = [f"{self.table}: {', '.join(map(str, self.hops())) or 'no'} tables by join"]
         for step in self.steps:

@@ -20,7 +20,7 @@ _STEP = 6  # a binary search costs about as much as reading this many entries in
 
 
 class ContainedColumns(NamedTuple):
-    """The columns that may be contained: see `Side`."""
+    """The columns that may be contained; see `JoinableColumns`."""
 
     sizes: Array
     tables: Array
@@ -44,14 +44,14 @@ class SharedGroups(NamedTuple):
     """By group of the contained side: which groups of the other share values, and how many."""
 
     start: Array
-    theirs: Array
-    number: Array
+    others: Array
+    counts: Array
 
 
 @kernel
 def count_pairs(
-    asking: ContainedColumns,
-    asked: ContainingColumns,
+    contained: ContainedColumns,
+    containing: ContainingColumns,
     between: SharedGroups,
     same: bool,
     ties: bool,
@@ -69,31 +69,32 @@ def count_pairs(
     fit into `out`; returns its position and the number of pairs written. `counts` must be zeros,
     one per column X, and is zero again afterwards.
     """
-    sizes, tables, set_start = asking.sizes, asking.tables, asking.set_start
-    their_sizes, their_tables = asked.sizes, asked.tables
+    sizes, tables, set_start = contained.sizes, contained.tables, contained.set_start
+    containing_sizes, containing_tables = containing.sizes, containing.tables
     written = 0
     room = out.shape[1]
     for n in range(begin, ranks.shape[0]):
-        if written + their_sizes.shape[0] > room:
+        if written + containing_sizes.shape[0] > room:
             return n, written
         q = ranks[n]
         size = sizes[q]
         need = np.int64(np.ceil(share * size - 1e-9))
         need = max(need, np.int64(1))
         # Ranks descend in size: those before `last` are large enough.
-        last = _large_enough(their_sizes, size, same, ties, q)
+        last = _large_enough(containing_sizes, size, same, ties, q)
         if last == 0:
             continue
         end = set_start[q + 1]
-        at, met = _candidates(asking, asked, between, q, size - need + 1, last, counts, touched)
+        prefix = size - need + 1
+        at, met = _candidates(contained, containing, between, q, prefix, last, counts, touched)
         if met == 0:
             continue
-        met = _rest(asking, asked, between, at, end, last, need, counts, touched, met)
+        met = _rest(contained, containing, between, at, end, last, need, counts, touched, met)
         for i in range(met):
             x = touched[i]
             shared = counts[x]
             counts[x] = 0
-            if shared >= need and not (same and their_tables[x] == tables[q]):
+            if shared >= need and not (same and containing_tables[x] == tables[q]):
                 out[0, written] = q
                 out[1, written] = x
                 out[2, written] = shared
@@ -102,14 +103,14 @@ def count_pairs(
 
 
 @njit
-def _large_enough(their_sizes: Array, size: int, same: bool, ties: bool, q: int) -> int:
+def _large_enough(containing_sizes: Array, size: int, same: bool, ties: bool, q: int) -> int:
     """How many of the first columns are large enough."""
     if same:
         return q
-    low, high = 0, their_sizes.shape[0]
+    low, high = 0, containing_sizes.shape[0]
     while low < high:
         middle = (low + high) // 2
-        if their_sizes[middle] > size or (ties and their_sizes[middle] == size):
+        if containing_sizes[middle] > size or (ties and containing_sizes[middle] == size):
             low = middle + 1
         else:
             high = middle
@@ -118,8 +119,8 @@ def _large_enough(their_sizes: Array, size: int, same: bool, ties: bool, q: int)
 
 @njit
 def _candidates(
-    asking: ContainedColumns,
-    asked: ContainingColumns,
+    contained: ContainedColumns,
+    containing: ContainingColumns,
     between: SharedGroups,
     q: int,
     prefix: int,
@@ -129,9 +130,9 @@ def _candidates(
 ) -> tuple[int, int]:
     """Count the first `prefix` values of a column; returns the position of its next group, and how
     many columns were touched."""
-    set_start, groups, weights = asking.set_start, asking.groups, asking.weights
-    list_start, lists = asked.list_start, asked.lists
-    start, theirs, count = between.start, between.theirs, between.number
+    set_start, groups, weights = contained.set_start, contained.groups, contained.weights
+    list_start, lists = containing.list_start, containing.lists
+    start, other_groups, count = between.start, between.others, between.counts
     position, end = set_start[q], set_start[q + 1]
     seen = 0
     met = 0
@@ -140,7 +141,7 @@ def _candidates(
         seen += weights[group]
         position += 1
         for m in range(start[group], start[group + 1]):
-            other, weight = theirs[m], count[m]
+            other, weight = other_groups[m], count[m]
             for at in range(list_start[other], list_start[other + 1]):
                 x = lists[at]
                 if x >= last:
@@ -154,8 +155,8 @@ def _candidates(
 
 @njit
 def _rest(
-    asking: ContainedColumns,
-    asked: ContainingColumns,
+    contained: ContainedColumns,
+    containing: ContainingColumns,
     between: SharedGroups,
     begin: int,
     end: int,
@@ -166,10 +167,10 @@ def _rest(
     met: int,
 ) -> int:
     """Count the other values for the candidates; returns how many remain, in `touched`."""
-    groups = asking.groups
-    list_start, lists = asked.list_start, asked.lists
-    their_start, their_groups = asked.set_start, asked.groups
-    start, theirs, count = between.start, between.theirs, between.number
+    groups = contained.groups
+    list_start, lists = containing.list_start, containing.lists
+    set_start, set_groups = containing.set_start, containing.groups
+    start, other_groups, count = between.start, between.others, between.counts
     left = 0
     entries = 0
     steps = 0
@@ -177,52 +178,52 @@ def _rest(
         group = groups[at]
         for m in range(start[group], start[group + 1]):
             left += count[m]
-            entries += list_start[theirs[m] + 1] - list_start[theirs[m]]
+            entries += list_start[other_groups[m] + 1] - list_start[other_groups[m]]
             steps += 1
-    kept = 0
+    remaining = 0
     for i in range(met):
         x = touched[i]
         if counts[x] + left >= need:
-            touched[kept] = x
-            kept += 1
+            touched[remaining] = x
+            remaining += 1
         else:
             counts[x] = 0
-    if kept == 0 or steps == 0:
-        return kept
-    if entries <= _STEP * steps * kept:
+    if remaining == 0 or steps == 0:
+        return remaining
+    if entries <= _STEP * steps * remaining:
         for at in range(begin, end):
             group = groups[at]
             for m in range(start[group], start[group + 1]):
-                other, weight = theirs[m], count[m]
+                other, weight = other_groups[m], count[m]
                 for e in range(list_start[other], list_start[other + 1]):
                     x = lists[e]
                     if x >= last:
                         break
                     if counts[x] > 0:
                         counts[x] += weight
-        return kept
-    for i in range(kept):
+        return remaining
+    for i in range(remaining):
         x = touched[i]
-        low = their_start[x]
-        high = their_start[x + 1]
+        low = set_start[x]
+        high = set_start[x + 1]
         total = counts[x]
         for at in range(begin, end):
             group = groups[at]
             for m in range(start[group], start[group + 1]):
-                if _holds(their_groups, low, high, theirs[m]):
+                if _holds(set_groups, low, high, other_groups[m]):
                     total += count[m]
         counts[x] = total
-    return kept
+    return remaining
 
 
 @njit
-def _holds(groups: Array, low: int, high: int, wanted: int) -> bool:
+def _holds(groups: Array, low: int, high: int, group: int) -> bool:
     """Whether the ascending slice `groups[low:high]` holds a group."""
     end = high
     while low < high:
         middle = (low + high) // 2
-        if groups[middle] < wanted:
+        if groups[middle] < group:
             low = middle + 1
         else:
             high = middle
-    return low < end and groups[low] == wanted
+    return low < end and groups[low] == group

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from lakejoin.errors import InputError
-from lakejoin.search.answer_display import format_percent
+from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
     from lakejoin.graph.neighborhood import Neighborhood, NeighborhoodStep
@@ -170,7 +170,7 @@ def _text(text: str) -> str:
 
 _RING = 236.0  # least distance between rings, so that labels end before the next one
 _NARROW = 70.0  # the same where there are no labels
-_APART = 26.0  # between two tables with labels on a ring
+_DISTANCE = 26.0  # between two tables with labels on a ring
 _NAMED = 160  # tables on a ring up to which they have labels; larger rings only have tooltips
 _CLOSE = 15.0  # between two tables without labels, which stand in several rows
 
@@ -214,12 +214,12 @@ def arrange_rings(parents: Sequence[int], hops: Sequence[int]) -> list[TableSpot
         ring.sort(key=lambda index: angles[index])
         named = len(ring) <= _NAMED
         rows = 1 if named else max(1, math.ceil(len(ring) * _CLOSE / (math.tau * least)))
-        radius = max(least, len(ring) * _APART / math.tau) if named else least
-        apart = (_APART if named else _CLOSE / rows) / radius
-        spread = _spread([angles[index] for index in ring], apart)
+        radius = max(least, len(ring) * _DISTANCE / math.tau) if named else least
+        distance = (_DISTANCE if named else _CLOSE / rows) / radius
+        spread = _spread([angles[index] for index in ring], distance)
         for rank, (index, angle) in enumerate(zip(ring, spread, strict=True)):
-            own = radius + _CLOSE * (rank % rows)
-            at = own * math.cos(angle), own * math.sin(angle)
+            table_radius = radius + _CLOSE * (rank % rows)
+            at = table_radius * math.cos(angle), table_radius * math.sin(angle)
             spots[index] = TableSpot(at, angle, hop, named, bool(children[index]))
         outer, named_before = radius + _CLOSE * (rows - 1), named
     return spots
@@ -239,8 +239,8 @@ def _angles(children: Sequence[Sequence[int]], leaves: Sequence[int]) -> list[fl
     return angles
 
 
-def _spread(angles: Sequence[float], apart: float) -> list[float]:
-    """Ascending angles, moved as little as needed to be `apart` from each other on the circle.
+def _spread(angles: Sequence[float], distance: float) -> list[float]:
+    """Ascending angles, moved as little as needed to be `distance` from each other on the circle.
 
     >>> [round(angle, 2) for angle in _spread([0.0, 0.0, 3.0], 0.2)]
     [-0.1, 0.1, 3.0]
@@ -248,15 +248,15 @@ def _spread(angles: Sequence[float], apart: float) -> list[float]:
     blocks: list[tuple[float, int]] = []  # (first angle, how many angles follow at that distance)
     for angle in angles:
         begin, count = angle, 1
-        while blocks and blocks[-1][0] + blocks[-1][1] * apart > begin:
+        while blocks and blocks[-1][0] + blocks[-1][1] * distance > begin:
             before, many = blocks.pop()
-            begin = (many * before + count * (begin - many * apart)) / (many + count)
+            begin = (many * before + count * (begin - many * distance)) / (many + count)
             count += many
         blocks.append((begin, count))
-    found = [begin + n * apart for begin, count in blocks for n in range(count)]
-    if found and found[-1] + apart > found[0] + math.tau + 1e-9:  # it wraps around
-        return [found[0] + math.tau * n / len(found) for n in range(len(found))]
-    return found
+    spread = [begin + n * distance for begin, count in blocks for n in range(count)]
+    if spread and spread[-1] + distance > spread[0] + math.tau + 1e-9:  # it wraps around
+        return [spread[0] + math.tau * n / len(spread) for n in range(len(spread))]
+    return spread
 
 
 def shorten_names(names: Sequence[str], longest: int) -> list[str]:
@@ -266,7 +266,7 @@ def shorten_names(names: Sequence[str], longest: int) -> list[str]:
     ['2005/eng.csv', '2006/eng.csv', 'x.csv']
     >>> shorten_names(["a-very-long-name-indeed.csv"], 12)
     ['a-very…d.csv']
-    >>> shorten_names(["all-of-them-begin-one-and-end.csv", "all-of-them-begin-two-and-end.csv"], 12)
+    >>> shorten_names(["all-of-them-begin-one-and-end", "all-of-them-begin-two-and-end"], 12)
     ['…one…', '…two…']
     """
     parts = [name.split("/") for name in names]

@@ -23,10 +23,10 @@ MOST_HASH_RANGES = 256  # every directory knows at least eight bits of a hash
 
 
 def find_overlaps(
-    segments: Sequence[Segment], hash_range: int, hash_ranges: int, wanted: Array
+    segments: Sequence[Segment], hash_range: int, hash_ranges: int, counted: Array
 ) -> Iterator[tuple[tuple[int, int], SegmentOverlap]]:
-    """By pair of segments, the values that they share in range `part` of `parts` ranges of hashes
-    (a power of two); the matrix `wanted` says for which pairs."""
+    """By pair of segments, the values that they share with a hash in this range of `hash_ranges` (a
+    power of two); the matrix `counted` says for which pairs."""
     keys, codes, owners = _tokens(segments, hash_range, hash_ranges)
     order = np.argsort(keys, kind="stable")  # within a hash, segments ascend
     keys, codes, owners = keys[order], codes[order], owners[order]
@@ -37,23 +37,23 @@ def find_overlaps(
     token, order = _number_values(segments, keys, codes, owners)
     token, codes, owners = token[order], codes[order], owners[order]
     groups = np.empty(len(codes), dtype=np.int64)
-    for number in np.unique(owners).tolist():
-        here = owners == number
-        start = segments[number].postings.group_start()
+    for segment_index in np.unique(owners).tolist():
+        here = owners == segment_index
+        start = segments[segment_index].postings.group_start()
         groups[here] = np.searchsorted(start, codes[here], side="right") - 1
-    yield from _by_pair(token, owners, groups, wanted)
+    yield from _by_pair(token, owners, groups, counted)
 
 
 def _tokens(segments: Sequence[Segment], part: int, parts: int) -> tuple[Array, Array, Array]:
     """(known bits of the hash, code, segment) of all searched values in the range."""
-    known = min(segment.dictionary.known_bits for segment in segments)
+    known_bits = min(segment.dictionary.known_bits for segment in segments)
     keys, codes, owners = [], [], []
-    for number, segment in enumerate(segments):
-        hashes, own = segment.dictionary.hashes_in_range(part, parts, known)
-        searched = own >= segment.postings.unsearched
+    for segment_index, segment in enumerate(segments):
+        hashes, local_codes = segment.dictionary.hashes_in_range(part, parts, known_bits)
+        searched = local_codes >= segment.postings.unsearched
         keys.append(hashes[searched])
-        codes.append(own[searched].astype(np.int64))
-        owners.append(np.full(len(codes[-1]), number))
+        codes.append(local_codes[searched].astype(np.int64))
+        owners.append(np.full(len(codes[-1]), segment_index))
     return np.concatenate(keys), np.concatenate(codes), np.concatenate(owners)
 
 
@@ -74,13 +74,13 @@ def _number_values(
     texts = _texts(segments, codes, owners)
     alike = np.asarray(pc.equal(texts, texts.take(first)))
     token = run.astype(np.int64)
-    number = int(run[-1]) + 1
+    next_id = int(run[-1]) + 1
     others: dict[tuple[int, str], int] = {}
     for at in np.flatnonzero(~alike).tolist():
         value = (int(run[at]), texts[at].as_py())
         if value not in others:
-            others[value] = number
-            number += 1
+            others[value] = next_id
+            next_id += 1
         token[at] = others[value]
     return token, np.lexsort((owners, token))
 
@@ -90,24 +90,24 @@ def _texts(segments: Sequence[Segment], codes: Array, owners: Array) -> pa.Large
 
     by_owner = np.argsort(owners, kind="stable")
     texts = []
-    for number in np.unique(owners).tolist():
-        texts.append(segments[number].dictionary.texts.take(codes[owners == number]))
+    for segment_index in np.unique(owners).tolist():
+        texts.append(segments[segment_index].dictionary.texts.take(codes[owners == segment_index]))
     back = np.empty(len(codes), dtype=np.int64)
     back[by_owner] = np.arange(len(codes))
     return pa.chunked_array(texts, pa.large_string()).take(pa.array(back)).combine_chunks()
 
 
 def _by_pair(
-    token: Array, owners: Array, groups: Array, wanted: Array
+    token: Array, owners: Array, groups: Array, counted: Array
 ) -> Iterator[tuple[tuple[int, int], SegmentOverlap]]:
     """What each pair of segments shares; tokens ascend, and within a token segments do."""
     shared = [np.zeros((4, 0), dtype=np.int64)]
-    for step in range(1, len(wanted)):
+    for step in range(1, len(counted)):
         here = np.flatnonzero(token[step:] == token[:-step])
         if not len(here):
             break
         left, right = owners[here], owners[here + step]
-        some = wanted[left, right]
+        some = counted[left, right]
         here = here[some]
         shared.append(np.stack([left[some], right[some], groups[here], groups[here + step]]))
     rows = np.concatenate(shared, axis=1)

@@ -3,32 +3,27 @@ tables."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError, UnknownTable
-from lakejoin.lake_access import read_named_table
-from lakejoin.mcp.short_text import (
+from lakejoin.inputs import resolve_table
+from lakejoin.ranking.join_arguments import join_arguments
+from lakejoin.render.agent import (
     ANSWER_LENGTH,
     LINE_LENGTH,
     NAME_LENGTH,
     fitted,
-    fitted_in_brief,
-    parse_names,
+    render_agent,
+    report_lines,
     rows_as_csv,
 )
-from lakejoin.ranking.answer import (
-    format_added_columns,
-    format_figures,
-    format_kind,
-    format_versions,
-)
-from lakejoin.ranking.join_arguments import join_arguments
-from lakejoin.search.answer_display import format_percent
-from lakejoin.search.table_lookup import resolve_table
-from lakejoin.text_format import clip, counted, seconds, size
+from lakejoin.render.report import Row, line
+from lakejoin.text_format import clip, counted, format_percent, seconds, size
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +49,8 @@ def describe(lake: Lake, table: str | None = None) -> str:
     if table is None:
         return _lake(lake)
     try:
-        query_table, notes = resolve_table(table, lake.snapshot)
+        resolved = resolve_table(table, lake.snapshot)
+        query_table = resolved.query_table(lake.snapshot)
     except UnknownTable:
         matching = lake.tables(table)
         if not matching:
@@ -62,7 +58,7 @@ def describe(lake: Lake, table: str | None = None) -> str:
         match = "1 table matches" if len(matching) == 1 else f"{len(matching):,} tables match"
         return _listed(f"{match} {clip(table, NAME_LENGTH)!r}", matching)
     try:
-        return _table(query_table, notes)
+        return _table(query_table, resolved.notes)
     finally:
         query_table.release()
 
@@ -95,7 +91,7 @@ def _rows(lake: Lake, table: str, begin: int, end: int) -> tuple[pa.Table, int]:
     from lakejoin.formats.file_reader import split_part
 
     if split_part(table)[0]:
-        rows = read_named_table(table, lake).rows
+        rows = resolve_table(table, lake.snapshot).rows
         return rows.slice(begin, end - begin), rows.num_rows
     lake_table = lake.table(table)
     last = lake_table.rows
@@ -163,15 +159,13 @@ def _column(name: str, profile: ColumnProfile) -> str:
 
 
 DEFAULT_K = 5
-_MISSES_SHOWN = 3
-_ALTERNATIVES_SHOWN = 2
 
 
 def search(
     lake: Lake, table: str, on: str | Sequence[str] | None = None, k: int = DEFAULT_K
 ) -> str:
     """The tables that join best, how each joins and what it adds; what was tried; near misses."""
-    answer = lake.search(table, parse_names(on) or None, k, by="fused")
+    answer = lake.search(table, parse_names(on) or None, k)
     among = counted(len(lake), "table")
     query_table = clip(answer.table, NAME_LENGTH)
     if not len(answer):
@@ -180,35 +174,16 @@ def search(
         head = f"the best join for {query_table} among {among}"
     else:
         head = f"the {len(answer):,} best joins for {query_table} among {among}"
-    full, brief = [*map(_in_full, answer)], [*map(_in_brief, answer)]
-    return fitted_in_brief([head], full, brief, _tried(answer))
+    rows = tuple(map(_row, answer))
+    report = replace(answer.report(), title=line(head), rows=rows)
+    return render_agent(report, _tried(answer))
 
 
-def _in_brief(result: FusedResult) -> str:
-    candidate = result.ways[0]
-    coverage = f"{format_percent(candidate.result.row_coverage)} of your rows"
-    name = f"{result.rank}. {clip(result.table, NAME_LENGTH)} (score {result.score:.2f})"
-    return f"{name}: {candidate.kind}, {clip(candidate.pairs, NAME_LENGTH)}, {coverage}"
-
-
-def _in_full(result: FusedResult) -> str:
-    candidate = result.ways[0]
-    lines = [
-        f"{result.rank}. {clip(result.table, NAME_LENGTH)} (score {result.score:.2f})",
-        f"   {clip(format_figures(candidate), LINE_LENGTH)}",
-        f"   {clip(format_kind(candidate) or 'equal values', LINE_LENGTH)}",
-        f"   {clip(format_added_columns(result), LINE_LENGTH)}",
-        f"   evidence: {clip(candidate.why, LINE_LENGTH)}",
-        f"   to join: {clip(_join_arguments(candidate), LINE_LENGTH)}",
-    ]
-    if versions := format_versions(result):
-        lines.append(f"   {clip(versions, LINE_LENGTH)}")
-    others = [other for other in result.ways[1:] if other.believed]
-    if others:
-        pairs = "; ".join(clip(other.pairs, NAME_LENGTH) for other in others[:_ALTERNATIVES_SHOWN])
-        more = len(others) - _ALTERNATIVES_SHOWN
-        lines.append(f"   or by {pairs}" + (f" and {more:,} more" if more > 0 else ""))
-    return "\n".join(lines)
+def _row(result: FusedResult) -> Row:
+    """A result with the arguments that join it."""
+    row = result.row()
+    arguments = line(f"to join: {_join_arguments(result.candidates[0])}")
+    return replace(row, lines=(*row.lines, arguments))
 
 
 def _join_arguments(candidate: JoinCandidate) -> str:
@@ -221,23 +196,18 @@ def _join_arguments(candidate: JoinCandidate) -> str:
 
 
 def _tried(answer: FusedAnswer) -> list[str]:
-    """What was searched for and how long it took, coincidental overlap, and notes."""
+    """What was searched for and how long it took, and coincidental overlap."""
     columns = "; ".join(
         " + ".join(clip(name, NAME_LENGTH) for name in names) for names in answer.columns
     )
     stages = ", ".join(f"{stage} {seconds(took)}" for stage, took in answer.seconds_by.items())
     total = f"{seconds(answer.seconds)} in total"
     lines = [f"tried: columns {clip(columns, LINE_LENGTH // 2)}; {stages}; {total}"]
-    head = "coincidental overlap" if len(answer) else "nearest misses (coincidental overlap)"
-    for miss in answer.misses[:_MISSES_SHOWN]:
-        why = f"{clip(miss.ways[0].pairs, NAME_LENGTH)}: {miss.accidental}"
-        lines.append(clip(f"{head}: {clip(miss.table, NAME_LENGTH)} ({why})", LINE_LENGTH // 2))
-    if not len(answer) and not answer.misses:
+    if answer.misses:
+        lines.append(clip(answer.misses_text, LINE_LENGTH))
+    elif not len(answer):
         lines.append("no near misses: no table shares more than a value or two with it")
-    return [
-        *lines,
-        *(clip(f"note: {note}", LINE_LENGTH // 2) for note in answer.notes[:_MISSES_SHOWN]),
-    ]
+    return lines
 
 
 _MOST_ROWS_WRITTEN = 10_000_000
@@ -257,22 +227,23 @@ def join(
 ) -> str:
     """Show how two tables join, step by step, and the first rows; with `output`, write all rows."""
     from lakejoin.joins.join_finder import join_tables
-    from lakejoin.joins.join_inputs import parse_column_pair
+    from lakejoin.joins.join_inputs import common_value_rules, parse_column_pair
     from lakejoin.joins.options import JoinOptions
 
     if output is not None:
         _check_output(output)
-    left_rows, right_rows = read_named_table(left, lake).rows, read_named_table(right, lake).rows
+    tables = [resolve_table(name, lake.snapshot) for name in (left, right)]
+    left_rows, right_rows = (table.rows for table in tables)
     names = left_rows.column_names, right_rows.column_names
     pairs = tuple(parse_column_pair(text, *names, left, right) for text in parse_names(on))
-    rules = lake.snapshot.manifest.options.rules
+    rules = common_value_rules(tables)
     options = JoinOptions(on=pairs, how=how, by=by, within=within, rules=rules)
     found = join_tables(left_rows, right_rows, options, lambda doing: None, (left, right))
     if not found:
         return fitted(
             [f"nothing found: {found.no_join}"], [], [f"note: {note}" for note in found.notes]
         )
-    head = [clip(line, LINE_LENGTH) for line in str(found).splitlines()]
+    head = report_lines(found.report())
     if output is not None:
         return fitted(head[:1], head[1:], [_write(found, output)], _LINES_LEFT_OUT)
     lines, taken = rows_as_csv(found.table(rows), ANSWER_LENGTH // 3)
@@ -302,3 +273,20 @@ def _write(found: Join, output: str) -> str:
         )
     written = write_table(found.batches(), found.schema, output, overwrite=False)
     return f"wrote {Path(output).resolve()}: {counted(len(found), 'row')}, {size(written)}"
+
+
+def parse_names(value: str | Sequence[str] | None) -> list[str]:
+    """One or several names; some agents pass a list as JSON text.
+
+    >>> parse_names("city"), parse_names('["a", "b"]'), parse_names(["a=b"]), parse_names(None)
+    (['city'], ['a', 'b'], ['a=b'], [])
+    """
+    if not isinstance(value, str):
+        return list(value or ())
+    try:
+        names = json.loads(value) if value.startswith("[") else None
+    except ValueError:
+        names = None
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return names
+    return [value]

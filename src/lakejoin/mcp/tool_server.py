@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin import __version__
 from lakejoin.errors import InputError, LakejoinError, MissingDependency
-from lakejoin.lake_access import CurrentLake
+from lakejoin.lake import CurrentLake
 from lakejoin.mcp.lake_tools import (
     DEFAULT_K,
     DEFAULT_ROWS,
@@ -22,7 +22,7 @@ from lakejoin.mcp.lake_tools import (
     preview,
     search,
 )
-from lakejoin.mcp.short_text import ANSWER_LENGTH
+from lakejoin.render.agent import ANSWER_LENGTH
 from lakejoin.text_format import clip
 
 if TYPE_CHECKING:

@@ -48,12 +48,12 @@ class AddedColumn:
 
 def list_added_columns(candidate: JoinCandidate) -> tuple[AddedColumn, ...]:
     """The columns apart from the joined ones, not measured."""
-    return tuple(AddedColumn(column.name) for column in _other_columns(_location(candidate)))
+    return tuple(AddedColumn(column.name) for column in _other_columns(candidate.location))
 
 
 def measure_added_columns(candidate: JoinCandidate) -> tuple[AddedColumn, ...]:
     """The columns apart from the joined ones, measured; those that add nothing new last."""
-    location, covered = _location(candidate), candidate.result.row_coverage
+    location, covered = candidate.location, candidate.result.row_coverage
     others = _other_columns(location)
     if covered is None:
         return list_added_columns(candidate)
@@ -190,8 +190,3 @@ def _null_share(column: ColumnEntry) -> float:
 def _partly_null(column: ColumnEntry) -> bool:
     """Whether a column has both values and nulls."""
     return 0 < column.profile.nulls < column.profile.rows
-
-
-def _location(candidate: JoinCandidate) -> ResultLocation:
-    assert candidate.result.found is not None, "a search result has a location"
-    return candidate.result.found

@@ -1,105 +1,184 @@
-"""The answer of a fused search: tables with their join candidates and added columns, as data, text
-and HTML."""
+"""The answer of a fused search: tables with their join candidates and added columns."""
 
 from __future__ import annotations
 
-import html
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, overload
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from lakejoin.errors import InputError
 from lakejoin.ranking.added_columns import AddedColumn
+from lakejoin.ranking.detached_candidate import DetachedCandidate
 from lakejoin.ranking.join_candidates import JoinCandidate
-from lakejoin.search.answer_display import WIDTH, format_fan_out, format_percent, to_one_line
+from lakejoin.render.answer_base import AnswerBase
+from lakejoin.render.candidate_text import (
+    describe_alternatives,
+    describe_kind,
+    describe_miss,
+    format_joined_columns,
+    summarize_candidate,
+)
+from lakejoin.render.report import Cell, Column, Report, Row, line, lines
+from lakejoin.render.text import render_row
+from lakejoin.search.answer_report import fan_out_cell
+from lakejoin.search.result import Result
+from lakejoin.text_format import clip, format_percent, to_one_line
 
-MAX_MISSES = 3  # to show
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.search.result import ValueSource
+
+_MAX_MISSES = 3  # to show
 _ADDED = 8  # columns to name
 _VERSIONS = 3  # tables to name
-_LONGEST = 300
-_INDENT = "     "
+_ALTERNATIVES = 5  # candidates to name
+_LONG = 200
+_COLUMNS = (
+    Column("#"),
+    Column("table", right=False, keep="end"),
+    Column("joined on", right=False),
+    Column("contained", right=False),
+    Column("matched"),
+    Column("your rows", phrase="{} of your rows"),
+    Column("fan-out"),
+    Column("score", phrase="score {}"),
+    Column("how", right=False, phrase=""),
+)
 
 
-def format_fused_answer(answer: FusedAnswer, width: int = WIDTH) -> str:
-    """Format an answer in lines of at most `width` characters, except for long table names."""
-    lines = [to_one_line(format_title(answer))]
-    for result in answer:
-        lines += ["", *format_result(result, width).splitlines()]
-    misses = format_misses(answer)
-    lines += ["", *textwrap.wrap(misses, width)] if misses else []
-    lines += ["", *textwrap.wrap(format_time(answer), width)]
-    lines += [
-        "",
-        *(line for note in answer.notes for line in textwrap.wrap(to_one_line(note), width)),
-    ]
-    return "\n".join(lines).rstrip()
+@dataclass(frozen=True, eq=False, repr=False)
+class FusedResult:
+    """A table of the lake and the candidates for joining it with the query table, best first.
 
+    `adds` are the columns that the first join would add, and how full they would be.
+    `versions` are the names of its copies and other versions, which are no results of their own.
 
-def format_result(result: FusedResult, width: int = WIDTH) -> str:
-    """Format a result: how it joins, what it would add, and the evidence."""
-    candidate = result.ways[0]
-    texts = [
-        format_figures(candidate),
-        format_kind(candidate),
-        format_added_columns(result),
-        format_versions(result),
-    ]
-    texts += [to_one_line(candidate.why)]
-    beneath = [line for text in texts for line in textwrap.wrap(text, width - len(_INDENT))]
-    head = f"{result.rank:>3}  {result.score:.2f}  {to_one_line(result.table)}"
-    return "\n".join([head, *(_INDENT + line for line in beneath)])
+    >>> result = lake.search("mine.csv", on="city")[0]
+    >>> result.table, result.candidates[0].pairs
+    ('cities.csv', 'city = name')
+    """
 
+    rank: int
+    table: str
+    candidates: tuple[JoinCandidate, ...]
+    adds: tuple[AddedColumn, ...]
+    versions: tuple[str, ...] = ()
 
-def format_title(answer: FusedAnswer) -> str:
-    """Format the query and the number of tables."""
-    columns = ", ".join(" + ".join(names) for names in answer.columns)
-    found = {0: "no joins found", 1: "1 table joins"}.get(
-        len(answer), f"{len(answer):,} tables join"
-    )
-    return f"{answer.table} · {columns}: {found}"
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], source: ValueSource | None = None) -> FusedResult:
+        """Read the JSON of `to_dict`; `source` lists the values of the first candidate."""
+        rank, table = data["rank"], data["table"]
+        first, *others = data["ways"]
+        candidates = [DetachedCandidate.from_dict(first, table, rank, source)]
+        candidates += [DetachedCandidate.from_dict(other, table, rank) for other in others]
+        adds = tuple(AddedColumn(column["name"], column["full"]) for column in data["adds"])
+        return cls(rank, table, tuple(candidates), adds, tuple(data["versions"]))
 
+    @property
+    def score(self) -> float:
+        """The score of its best join, 0 to 1."""
+        return self.candidates[0].join_score.score
 
-def format_figures(candidate: JoinCandidate) -> str:
-    """Format the joined columns, the shares of values and rows that match, and the fan-out."""
-    result = candidate.result
-    return (
-        f"{to_one_line(format_joined_columns(candidate))}: {format_percent(result.containment)} of your values "
-        f"({result.matched:,} of {result.query_size:,}), {format_percent(result.row_coverage)} of your "
-        f"rows, fan-out {format_fan_out(result.fan_out)}"
-    )
+    @property
+    def accidental(self) -> str:
+        """Why this is no real join; empty if it is one."""
+        return self.candidates[0].accidental
 
+    @property
+    def reason(self) -> str:
+        """In words: the joined columns, how many values match, and the evidence for or against."""
+        return summarize_candidate(self.candidates[0])
 
-def format_joined_columns(candidate: JoinCandidate) -> str:
-    """Format the pairs of joined columns."""
-    return candidate.pairs.removesuffix(f" ({candidate.how})") if candidate.how else candidate.pairs
+    @property
+    def alternatives(self) -> tuple[JoinCandidate, ...]:
+        """The candidates that are believed beside the first one."""
+        return tuple(candidate for candidate in self.candidates[1:] if candidate.believed)
 
+    def matches(self, limit: int | None = None) -> pa.Table:
+        """The values that match by the first candidate, as in `Result.matches`."""
+        return self._listed.matches(limit)
 
-def format_kind(candidate: JoinCandidate) -> str:
-    """Format how unequal values match: by which program, or how near; empty for equal values."""
-    if candidate.kind == "equal":
-        return ""
-    how = to_one_line(candidate.how).removeprefix("by meaning, ")
-    labels = {"rewritten": "equal once rewritten", "meaning": "same meaning", "near": "near"}
-    between = ": " if candidate.kind == "rewritten" else ", "
-    return f"{labels[candidate.kind]}{between}{how}" if how else labels[candidate.kind]
+    def unmatched(self, limit: int | None = None) -> pa.Table:
+        """The query values without a match by the first candidate."""
+        return self._listed.unmatched(limit)
 
+    def sql(self) -> str:
+        """DuckDB SQL that joins the query table with this one by the first candidate."""
+        return self.candidates[0].result.sql()
 
-def format_time(answer: FusedAnswer) -> str:
-    """Format the total time and the time of each stage."""
-    parts = ", ".join(f"{what} {took:.2f} s" for what, took in answer.seconds_by.items())
-    return f"{answer.seconds:.2f} s" + (f": {parts}" if parts else "")
+    @property
+    def _listed(self) -> Result:
+        result = self.candidates[0].result
+        if not isinstance(result, Result):
+            raise InputError(
+                f"the values of {self.table} were not compared one by one: join the tables instead"
+            )
+        return result
 
+    def to_dict(self) -> dict[str, Any]:
+        """The result as a JSON object with stable keys."""
+        return {
+            "rank": self.rank,
+            "table": self.table,
+            "score": self.score,
+            "ways": [candidate.to_dict() for candidate in self.candidates],
+            "adds": [asdict(column) for column in self.adds],
+            "versions": list(self.versions),
+            "accidental": self.accidental,
+            "reason": self.reason,
+        }
 
-def format_added_columns(result: FusedResult) -> str:
-    """Format the added columns and for how many rows; less full columns get their own share."""
-    if not result.adds:
-        return "adds no columns"
-    most = max((column.full or 0.0 for column in result.adds), default=0.0)
-    names = ", ".join(_added(column, most) for column in result.adds[:_ADDED])
-    more = len(result.adds) - _ADDED
-    noun = "1 column" if len(result.adds) == 1 else f"{len(result.adds):,} columns"
-    rows = f" for {format_percent(most)} of your rows" if result.adds[0].full is not None else ""
-    return f"adds {noun}{rows}: {names}" + (f" and {more:,} more" if more > 0 else "")
+    # -- display -------------------------------------------------------------------------------
+
+    @property
+    def adds_text(self) -> str:
+        """The added columns, and for how many rows; less full columns get their own share."""
+        if not self.adds:
+            return "adds no columns"
+        most = max(column.full or 0.0 for column in self.adds)
+        names = ", ".join(_added(column, most) for column in self.adds[:_ADDED])
+        more = len(self.adds) - _ADDED
+        noun = "1 column" if len(self.adds) == 1 else f"{len(self.adds):,} columns"
+        rows = f" for {format_percent(most)} of your rows" if self.adds[0].full is not None else ""
+        return f"adds {noun}{rows}: {names}" + (f" and {more:,} more" if more > 0 else "")
+
+    @property
+    def versions_text(self) -> str:
+        """The copies and other versions; empty if there are none."""
+        if not self.versions:
+            return ""
+        names = ", ".join(map(to_one_line, self.versions[:_VERSIONS]))
+        more = len(self.versions) - _VERSIONS
+        return f"copies or other versions: {names}" + (f" and {more:,} more" if more > 0 else "")
+
+    def row(self, brief: bool = False) -> Row:
+        """The row of a report; if `brief`, only how the table joins."""
+        candidate = self.candidates[0]
+        figures, rows = candidate.result, candidate.result.row_coverage
+        about = "~" if rows is None else ""  # estimated by sketches, not counted
+        cells = (
+            Cell(str(self.rank), "dim"),
+            Cell(clip(self.table, _LONG), "bold"),
+            Cell(clip(format_joined_columns(candidate), _LONG)),
+            Cell(f"{format_percent(figures.containment):>4}", bar=figures.containment),
+            Cell(f"{about}{figures.matched:,} of {figures.query_size:,}"),
+            Cell("–" if rows is None else format_percent(rows)),
+            fan_out_cell(figures.fan_out),
+            Cell(f"{self.score:.2f}"),
+            Cell("equal values" if candidate.kind == "equal" else candidate.kind),
+        )
+        beneath = lines([clip(describe_kind(candidate), _LONG)], "accent")
+        if not brief:
+            others = [clip(other.pairs, 60) for other in self.alternatives]
+            alternatives = describe_alternatives(others, _ALTERNATIVES)
+            details = (self.versions_text, candidate.why, alternatives)
+            beneath += lines([clip(self.adds_text, _LONG)])
+            beneath += lines((clip(text, _LONG) for text in details), "dim")
+        return Row(cells, beneath)
+
+    def __repr__(self) -> str:
+        return render_row(Report(line(), _COLUMNS), self.row())
 
 
 def _added(column: AddedColumn, most: float) -> str:
@@ -108,137 +187,18 @@ def _added(column: AddedColumn, most: float) -> str:
     return f"{name} ({full})" if full and full != format_percent(most) else name
 
 
-def format_versions(result: FusedResult) -> str:
-    """Format the copies and other versions of a table; empty if there are none."""
-    if not result.versions:
-        return ""
-    names = ", ".join(map(to_one_line, result.versions[:_VERSIONS]))
-    more = len(result.versions) - _VERSIONS
-    return f"copies or other versions: {names}" + (f" and {more:,} more" if more > 0 else "")
-
-
-def format_misses(answer: FusedAnswer) -> str:
-    """Format the tables with coincidental overlap in one sentence; empty if there are none."""
-    if not answer.misses:
-        return ""
-    texts = [
-        f"{to_one_line(miss.table)} ({to_one_line(miss.ways[0].pairs)}: {miss.accidental})"
-        for miss in answer.misses[:MAX_MISSES]
-    ]
-    more = len(answer.misses) - MAX_MISSES
-    head = "coincidental overlap" if len(answer) else "nearest misses (coincidental overlap)"
-    return f"{head}: {', '.join(texts)}" + (f" and {more:,} more" if more > 0 else "")
-
-
-# -- notebooks -----------------------------------------------------------------------------------
-
-_HEADS = (
-    ("#", "right"), ("table", "left"), ("score", "right"), ("joined on", "left"),
-    ("how", "left"), ("containment", "right"), ("your rows", "right"), ("fan-out", "right"),
-    ("adds", "left"), ("why", "left"),
-)  # fmt: skip
-
-
-def format_fused_html(answer: FusedAnswer) -> str:
-    """Format an answer as an HTML table; values of the lake are escaped."""
-    head = "".join(f'<th style="text-align:{side}">{name}</th>' for name, side in _HEADS)
-    body = "".join(map(_html_row, answer))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    beneath = [*filter(None, [format_misses(answer)]), *answer.notes, format_time(answer)]
-    return (
-        f'<div class="lakejoin-answer"><div><b>{_escaped(format_title(answer))}</b></div>'
-        + (table if len(answer) else "")
-        + "".join(f"<div>{_escaped(note)}</div>" for note in beneath)
-        + "</div>"
-    )
-
-
-def _html_row(result: FusedResult) -> str:
-    candidate = result.ways[0]
-    cells = (
-        str(result.rank),
-        f"{result.table} ({format_versions(result)})" if result.versions else result.table,
-        f"{result.score:.2f}",
-        format_joined_columns(candidate),
-        format_kind(candidate) or "equal values",
-        format_percent(candidate.result.containment),
-        format_percent(candidate.result.row_coverage),
-        format_fan_out(candidate.result.fan_out),
-        format_added_columns(result).removeprefix("adds "),
-        candidate.why,
-    )
-    sides = (side for _, side in _HEADS)
-    filled = zip(sides, cells, strict=True)
-    return (
-        "<tr>" + "".join(f'<td style="text-align:{s}">{_escaped(c)}</td>' for s, c in filled)
-    ) + "</tr>"
-
-
-def _escaped(text: str) -> str:
-    return html.escape(textwrap.shorten(to_one_line(text), _LONGEST, placeholder="…"))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class FusedResult:
-    """A table of the lake and the ways to join it with the query table, best first.
-
-    `adds` are the columns it would add, joined the first way, and how full they would be.
-    `versions` are the names of its copies and other versions, which are no results of their own.
-    """
-
-    rank: int
-    table: str
-    ways: tuple[JoinCandidate, ...]
-    adds: tuple[AddedColumn, ...]
-    versions: tuple[str, ...] = ()
-
-    @property
-    def score(self) -> float:
-        """The score of its best join, 0 to 1."""
-        return self.ways[0].join_score.score
-
-    @property
-    def accidental(self) -> str:
-        """Why this is no real join; empty if it is one."""
-        return self.ways[0].join_score.accidental
-
-    @property
-    def reason(self) -> str:
-        """In words: the joined columns, how many values match, and the evidence for or against."""
-        candidate = self.ways[0]
-        share = format_percent(candidate.result.containment)
-        return f"{candidate.pairs}: {share} of your values match; {candidate.why}"
-
-    def sql(self) -> str:
-        """DuckDB SQL that joins the query table with this one in the first way."""
-        return self.ways[0].result.sql()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as a JSON object with stable keys."""
-        return {
-            "rank": self.rank,
-            "table": self.table,
-            "score": self.score,
-            "ways": [candidate.to_dict() for candidate in self.ways],
-            "adds": [asdict(column) for column in self.adds],
-            "versions": list(self.versions),
-            "accidental": self.accidental,
-            "reason": self.reason,
-        }
-
-    def __repr__(self) -> str:
-
-        return format_result(self)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FusedAnswer(Sequence[FusedResult]):
+class FusedAnswer(AnswerBase[FusedResult]):
     """The tables that join, at most `k`, best first; a sequence of `FusedResult`.
 
     `columns` are the query columns that were searched for, each by itself or together as a key.
     `misses` are tables with only coincidental overlap, the nearest first. `seconds` is how long the
     caller waited, `seconds_by` the time of each stage. An answer that is not `final` comes before
     the search is over; a better one follows.
+
+    >>> answer = lake.search("mine.csv", on="city")
+    >>> [result.table for result in answer], answer.final
+    (['cities.csv'], True)
     """
 
     table: str
@@ -252,27 +212,39 @@ class FusedAnswer(Sequence[FusedResult]):
     final: bool = True
 
     by: ClassVar[str] = "fused"
-    error: ClassVar[None] = None  # so that it can stand beside `Failed` in a batch
 
-    def __len__(self) -> int:
-        return len(self.results)
+    @classmethod
+    def from_dict(
+        cls,
+        data: Mapping[str, Any],
+        source: Callable[[int], ValueSource] | None = None,
+        miss_source: Callable[[int], ValueSource] | None = None,
+        final: bool = True,
+    ) -> FusedAnswer:
+        """Read the JSON of `to_dict`; the sources list the values of results and misses by rank."""
 
-    def __iter__(self) -> Iterator[FusedResult]:
-        return iter(self.results)
+        def read(name: str, sources: Callable[[int], ValueSource] | None) -> list[FusedResult]:
+            return [
+                FusedResult.from_dict(result, sources(result["rank"]) if sources else None)
+                for result in data[name]
+            ]
 
-    @overload
-    def __getitem__(self, position: int) -> FusedResult: ...
-    @overload
-    def __getitem__(self, position: slice) -> FusedAnswer: ...
-    def __getitem__(self, position: int | slice) -> FusedResult | FusedAnswer:
-        if isinstance(position, slice):
-            return replace(self, results=self.results[position])
-        return self.results[position]
+        return cls(
+            data["query"]["table"],
+            tuple(map(tuple, data["query"]["columns"])),
+            tuple(read("results", source)),
+            tuple(read("misses", miss_source)),
+            data["k"],
+            data["seconds"],
+            data["seconds_by"],
+            tuple(data["notes"]),
+            final,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as a JSON object with stable keys."""
         return {
-            "query": {"table": self.table, "columns": [list(result) for result in self.columns]},
+            "query": {"table": self.table, "columns": [list(names) for names in self.columns]},
             "by": self.by,
             "k": self.k,
             "results": [result.to_dict() for result in self.results],
@@ -282,10 +254,35 @@ class FusedAnswer(Sequence[FusedResult]):
             "seconds_by": self.seconds_by,
         }
 
-    def __repr__(self) -> str:
+    def report(self, limit: int | None = None, brief: bool = False) -> Report:
+        """What the answer shows; beyond `limit` the results are only counted."""
+        columns = ", ".join(" + ".join(names) for names in self.columns)
+        counts = {0: "no joins found", 1: "1 table joins"}
+        found = counts.get(len(self), f"{len(self):,} tables join")
+        stages = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds_by.items())
+        time = f"{self.seconds:.2f} s" + (f": {stages}" if stages else "")
+        misses = (line(), line(self.misses_text, style="warn")) if self.misses else ()
+        shown = self.results[:limit]
+        return Report(
+            title=line(to_one_line(f"{self.table} · {columns}: {found}")),
+            columns=_COLUMNS,
+            rows=tuple(result.row(brief) for result in shown),
+            notes=self.notes,
+            after=(*misses, line(), line(time, style="dim")),
+            left_out=len(self) - len(shown),
+        )
 
-        return format_fused_answer(self)
-
-    def _repr_html_(self) -> str:
-
-        return format_fused_html(self)
+    @property
+    def misses_text(self) -> str:
+        """The tables with coincidental overlap in one sentence; empty if there are none."""
+        if not self.misses:
+            return ""
+        texts = [
+            describe_miss(
+                to_one_line(miss.table), to_one_line(miss.candidates[0].pairs), miss.accidental
+            )
+            for miss in self.misses[:_MAX_MISSES]
+        ]
+        more = len(self.misses) - _MAX_MISSES
+        head = "coincidental overlap" if len(self) else "nearest misses (coincidental overlap)"
+        return f"{head}: {', '.join(texts)}" + (f" and {more:,} more" if more > 0 else "")

@@ -99,7 +99,7 @@ def filter_composites(
     """
     by_table: dict[str, list[JoinCandidate]] = {}
     for candidate in alone:
-        if not candidate.join_score.accidental:
+        if candidate.believed:
             by_table.setdefault(candidate.result.table, []).append(candidate)
     return [
         candidate
@@ -109,12 +109,12 @@ def filter_composites(
 
 
 def _says_more(candidate: JoinCandidate, alone: Sequence[JoinCandidate]) -> bool:
-    if candidate.join_score.accidental:
+    if not candidate.believed:
         return not alone
-    pairs = set(zip(candidate.columns, candidate.result.columns, strict=True))
+    pairs = set(zip(candidate.query_columns, candidate.lake_columns, strict=True))
     covered = candidate.result.row_coverage or 0.0
     return not any(
-        (single.columns[0], single.result.columns[0]) in pairs
+        (single.query_columns[0], single.lake_columns[0]) in pairs
         and measure_uniqueness(single.result) >= _KEY
         and covered >= _ALL * (single.result.row_coverage or 0.0)
         for single in alone
@@ -149,9 +149,9 @@ class KeyCandidates:
 
     def against_chance(self, candidate: JoinCandidate) -> JoinCandidate:
         """Add what chance would match."""
-        chance = max(LEAST_CHANCE, self._chance(_location(candidate), candidate.result.column_size))
+        chance = max(LEAST_CHANCE, self._chance(candidate.location, candidate.result.column_size))
         signals = replace(candidate.signals, chance=chance)
-        if score_join(replace(signals, names=0.0)).accidental:
+        if score_join(replace(signals, names=0.0)).coincidence is not None:
             signals = self._by_parts(signals, candidate) or signals
         return replace(candidate, signals=signals)
 
@@ -161,7 +161,7 @@ class KeyCandidates:
         They must agree more than rows that share only one key column, as texts of one language
         always have words in common.
         """
-        location = _location(candidate)
+        location = candidate.location
         matched = location.find_shared_values().positions
         if len(matched) > _ROWS:
             matched = matched[np.linspace(0, len(matched) - 1, _ROWS).astype(np.int64)]
@@ -209,8 +209,8 @@ class KeyCandidates:
     def _by_parts(self, signals: Signals, candidate: JoinCandidate) -> Signals | None:
         """The signals if wrong combinations match too but each column is believed by itself; None
         if one is not, or if few of the possible combinations match."""
-        location = _location(candidate)
-        held = [self._held(part, location) for part in range(len(candidate.columns))]
+        location = candidate.location
+        held = [self._held(part, location) for part in range(len(candidate.query_columns))]
         parts = zip(held, self.query.combinations.T, strict=True)
         possible = np.logical_and.reduce([own[token_ids] for own, token_ids in parts])
         share_of_possible = candidate.result.matched / max(1, int(possible.sum()))
@@ -220,7 +220,7 @@ class KeyCandidates:
         for part, theirs in enumerate(candidate.result.columns):
             size, share, chance = self._part(part, location, int(held[part].sum()))
             believed = evidence(size, share, chance) >= BELIEVED
-            if not believed and not _named_alike(candidate.columns[part], theirs):
+            if not believed and not _named_alike(candidate.query_columns[part], theirs):
                 return None
             nats = evidence(size, signals.share, chance)
             if believed and nats >= most:
@@ -353,8 +353,3 @@ def _best(candidates: Sequence[JoinCandidate]) -> list[JoinCandidate]:
     return sorted(
         candidates, key=lambda candidate: (-candidate.join_score.score, candidate.result.rank)
     )
-
-
-def _location(candidate: JoinCandidate) -> ResultLocation:
-    assert candidate.result.found is not None, "a search result has a location"
-    return candidate.result.found

@@ -67,7 +67,7 @@ def find_coordinate_candidates(
         for radius in sorted({compared.radius for compared in sets})
         for candidate in _candidates_within(search, radius, sets)
     ]
-    return [candidate for candidate in candidates if not candidate.join_score.accidental]
+    return [candidate for candidate in candidates if candidate.believed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +218,7 @@ def _candidate(result: NearResult, within: DistanceLimit, compared: _ComparedSet
         result.containment,
         unique=measure_uniqueness(result),
     )
-    return JoinCandidate(
-        location.query.columns, result, signals, "near", f"within {_length(within.amount)}"
-    )
+    return JoinCandidate(location.query.columns, result, signals, "near", radius=within)
 
 
 # -- points ----------------------------------------------------------------------------------------
@@ -316,12 +314,3 @@ def nearest_distances(points: Array, among: Array, most: float) -> Array:
     distances = np.full(len(points), np.inf)
     np.minimum.at(distances, mine[near], metres_of(haversines[near]))
     return distances
-
-
-def _length(metres: float) -> str:
-    """Format a length.
-
-    >>> _length(500.0), _length(2000.0)
-    ('500 m', '2 km')
-    """
-    return f"{metres / 1000:g} km" if metres >= 1000 else f"{metres:g} m"

@@ -2,8 +2,8 @@
 
 For each column that may be a key, sketches give a first answer at once; then the exact engine finds
 the lake columns that share the most values. The best are compared with chance, and the best of
-these row by row (`ranking/join_score.py` weighs it all). Composite keys follow, then rewritten values,
-near coordinates, and texts with the same meaning. Several candidates of one table are one result.
+these row by row (`join_score` weighs it all). Composite keys follow, then rewritten values, near
+coordinates, and texts with the same meaning. Several candidates of one table are one result.
 
 Time grows with the number of query columns and of results compared in detail; with the size of the
 lake only as the engines do.
@@ -22,6 +22,11 @@ from lakejoin.errors import InputError, MissingDependency
 from lakejoin.model import ColumnType
 from lakejoin.ranking.added_columns import list_added_columns, measure_added_columns
 from lakejoin.ranking.answer import FusedAnswer, FusedResult
+from lakejoin.ranking.column_candidates import (
+    ColumnCandidates,
+    find_almost_equal,
+    keep_beyond_equal,
+)
 from lakejoin.ranking.composite_candidates import (
     filter_composites,
     find_composite_candidates,
@@ -29,13 +34,7 @@ from lakejoin.ranking.composite_candidates import (
 )
 from lakejoin.ranking.composite_keys import find_composite_keys
 from lakejoin.ranking.coordinate_candidates import find_coordinate_candidates
-from lakejoin.ranking.join_candidates import (
-    ColumnCandidates,
-    JoinCandidate,
-    find_almost_equal,
-    get_location,
-    keep_beyond_equal,
-)
+from lakejoin.ranking.join_candidates import JoinCandidate
 from lakejoin.ranking.meaning_candidates import (
     find_meaning_candidates,
     find_unmatched_positions,
@@ -190,9 +189,9 @@ class _Run:
 
     def _with_row_uniqueness(self, candidate: JoinCandidate) -> JoinCandidate:
         """Add how unique the query columns are, if none were named."""
-        location = candidate.result.found
-        if self._options.choice is not None or location is None:
+        if self._options.choice is not None:
             return candidate
+        location = candidate.location
         rows = max(1, int(location.query.counts.sum()))
         share = min(1.0, len(location.query) / rows)
         return replace(candidate, signals=replace(candidate.signals, row_uniqueness=share))
@@ -283,7 +282,9 @@ class _Run:
             if is_meaningful(self._query_table, column_index):
                 name = self._query_table.column_names[column_index]
                 known = [
-                    candidate for candidate in self._candidates if candidate.columns == (name,)
+                    candidate
+                    for candidate in self._candidates
+                    if candidate.query_columns == (name,)
                 ]
                 unmet = find_unmatched_positions(
                     self._query_table.query(column_index),
@@ -310,7 +311,7 @@ class _Run:
         begin = time.perf_counter()
         # An accidental match may be a version of a table that joins.
         ordered = joined + missed[:limit]
-        groups = self._versions.group([get_location(candidates[0]) for candidates in ordered])
+        groups = self._versions.group([candidates[0].location for candidates in ordered])
         begin = self._add_time("versions", begin)
         results = [
             _result(rank, [ordered[position] for position in group], final)
@@ -349,11 +350,10 @@ def _column_indexes(
 
 def _nearly_equal_columns(candidates: Sequence[JoinCandidate]) -> set[tuple[int, int, int]]:
     """Pairs of query and lake columns with nearly all values equal."""
-    locations = [location.result.found for location in candidates if location.signals.share >= _ALL]
+    nearly_equal = [candidate for candidate in candidates if candidate.signals.share >= _ALL]
     return {
         (column_index, location.segment_index, column)
-        for location in locations
-        if location is not None
+        for location in (candidate.location for candidate in nearly_equal)
         for column_index, column in zip(
             location.query_columns, location.segment_columns, strict=False
         )

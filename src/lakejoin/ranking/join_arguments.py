@@ -31,11 +31,9 @@ class JoinArguments:
 def join_arguments(candidate: JoinCandidate) -> JoinArguments:
     """The options that repeat the join of a candidate; where pairs of columns cannot express it,
     `lakejoin join` finds the columns itself."""
-    paired = len(candidate.columns) == len(candidate.result.columns)
+    paired = len(candidate.query_columns) == len(candidate.lake_columns)
     if candidate.kind == "near" and paired:
-        return JoinArguments(
-            _pairs(candidate), "nearest", candidate.how.rpartition("within ")[2].replace(" ", "")
-        )
+        return JoinArguments(_pairs(candidate), "nearest", str(candidate.radius))
     if candidate.kind == "rewritten":
         return JoinArguments(_pairs(candidate) if paired else (), "transform")
     if candidate.kind == "meaning":
@@ -45,18 +43,21 @@ def join_arguments(candidate: JoinCandidate) -> JoinArguments:
 
 def _pairs(candidate: JoinCandidate) -> tuple[str, ...]:
     """The columns as `--on` takes them; column indices where names would be ambiguous."""
-    found = candidate.result.found
-    assert found is not None, "a result of a search knows its location"
-    entry = found.entry
-    lake_names = found.segment.catalog.columns["name"].slice(entry.first, entry.width).to_pylist()
+    location = candidate.location
+    entry = location.entry
+    lake_names = (
+        location.segment.catalog.columns["name"].slice(entry.first, entry.width).to_pylist()
+    )
     pairs = []
-    for position, pair in enumerate(zip(candidate.columns, candidate.result.columns, strict=True)):
+    for position, pair in enumerate(
+        zip(candidate.query_columns, candidate.lake_columns, strict=True)
+    ):
         plain = "=" not in "".join(pair) and lake_names.count(pair[1]) == 1
-        plain = plain and list(found.query_table.column_names).count(pair[0]) == 1
+        plain = plain and list(location.query_table.column_names).count(pair[0]) == 1
         words = (
             pair
             if plain
-            else (str(found.query_columns[position]), str(found.column_index(position)))
+            else (str(location.query_columns[position]), str(location.column_index(position)))
         )
         pairs.append("=".join(words))
     return tuple(pairs)

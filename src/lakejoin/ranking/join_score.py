@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from lakejoin.search.answer_display import format_percent
+from lakejoin.render.candidate_text import describe_coincidence
 from lakejoin.signals.chance import evidence
 
 if TYPE_CHECKING:
@@ -32,12 +32,11 @@ class Signals:
 
     The smaller column has `values` values; a `share` of them matches, and a share `chance` of
     random ones would. `containment` is the share of the query's values that match. `rows`, `rarity`
-    and `ends` are in nats. `names` is the similarity of the column names, 0 to 1, weighted by how
-    specific they are (`telling`); `identify` if both name an identifier. `unique` is the number of
-    distinct values per non-null row, of the side where it is larger. `refers` is the closeness to a
-    foreign key, 1 if all values of one side are in a key of the other. `tells_apart` is how near
-    the query columns are to a key, if the search chose them. `plain` if values are equal as they
-    are, without rewriting.
+    and `ends` are in nats. `names` is the similarity of the column names, 0 to 1, weighted by their
+    `specificity`; `identify` if both name an identifier. `unique` is the number of distinct values
+    per non-null row, of the side where it is larger. `reference` is the closeness to a foreign key,
+    1 if all values of one side are in a key of the other. `row_uniqueness` is how near the query
+    columns are to a key, if the search chose them. `unchanged` if values match without rewriting.
     """
 
     values: int
@@ -71,26 +70,48 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One piece of evidence for a join: its kind, its weight in nats, and a sentence."""
+    """One piece of evidence for a join: its kind, and its weight in nats.
 
-    kind: str
+    For `values` with the `share` that matches, `chance`, the share of random values that would, and
+    whether values match `unchanged`.
+    """
+
+    kind: Literal["values", "rarity", "ends", "rows", "names"]
     nats: float
-    text: str
+    share: float | None = None
+    chance: float | None = None
+    unchanged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Coincidence:
+    """Why a match is probably coincidental: random values match too, few values match, or there is
+    little evidence. `chance` is the share of random values that match."""
+
+    kind: Literal["chance", "few values", "little evidence"]
+    chance: float
 
 
 @dataclass(frozen=True, slots=True)
 class JoinScore:
-    """A score with its reasons; `accidental` says why this is no real join, or is empty."""
+    """A score with its reasons; with a `coincidence`, this is no real join."""
 
     score: float
     confidence: float
     reasons: tuple[Reason, ...]
-    accidental: str = ""
+    coincidence: Coincidence | None = None
 
     @property
     def nats(self) -> float:
         """The total evidence."""
         return sum(reason.nats for reason in self.reasons)
+
+    @property
+    def accidental(self) -> str:
+        """Why this is no real join, in words; empty if it is one."""
+        if self.coincidence is None:
+            return ""
+        return describe_coincidence(self.coincidence.kind, self.coincidence.chance)
 
 
 def score_join(signals: Signals) -> JoinScore:
@@ -100,7 +121,8 @@ def score_join(signals: Signals) -> JoinScore:
     >>> codes = score_join(Signals(500, 0.38, 0.35, 0.38))
     >>> round(right.score, 2), right.accidental, round(codes.score, 2), codes.accidental
     (0.97, '', 0.0, '35% of random values would match too')
-    >>> symbol, sector = Signals(500, 0.6, 0.1, 0.6), Signals(90, 0.9, 0.02, 0.9, refers=0.02)
+    >>> symbol = Signals(500, 0.6, 0.1, 0.6)
+    >>> sector = Signals(90, 0.9, 0.02, 0.9, reference=0.02)
     >>> score_join(symbol).score > score_join(sector).score
     True
     """
@@ -112,7 +134,7 @@ def score_join(signals: Signals) -> JoinScore:
     others = sum(reason.nats for reason in reasons if reason.kind != "names")
     named = sum(reason.nats for reason in reasons if reason.kind == "names")
     believed = others + signals.names_count * named
-    return JoinScore(score, sure, reasons, _why_accidental(signals, believed, score))
+    return JoinScore(score, sure, reasons, _find_coincidence(signals, believed, score))
 
 
 def _reasons(signals: Signals) -> tuple[Reason, ...]:
@@ -120,29 +142,19 @@ def _reasons(signals: Signals) -> tuple[Reason, ...]:
     values = min(evidence(many, signals.share, signals.chance), _MOST)
     whole = signals.nearly_all
     return (
-        Reason("values", values, _describe_values(signals)),
-        Reason("rarity", whole * signals.rarity, "few other lake columns share this many values"),
-        Reason("ends", whole * signals.ends, "both columns start and end at the same numbers"),
-        Reason("rows", min(signals.rows, _MOST), "other columns agree in the matching rows"),
-        Reason(
-            "names", OF_NAMES * signals.names * signals.specificity, "the column names are similar"
-        ),
+        Reason("values", values, signals.share, signals.chance, signals.unchanged),
+        Reason("rarity", whole * signals.rarity),
+        Reason("ends", whole * signals.ends),
+        Reason("rows", min(signals.rows, _MOST)),
+        Reason("names", OF_NAMES * signals.names * signals.specificity),
     )
 
 
-def _describe_values(signals: Signals) -> str:
-    share, chance = format_percent(signals.share), format_percent(signals.chance)
-    if signals.unchanged:
-        return f"{share} of the smaller column's values match; {chance} of random values would"
-    return f"{share} of the compared values match; {chance} of random values would"
-
-
-def _why_accidental(signals: Signals, nats: float, score: float) -> str:
+def _find_coincidence(signals: Signals, nats: float, score: float) -> Coincidence | None:
     if nats >= BELIEVED:
-        return "" if score >= WORTH else "few values match, and there is little other evidence"
-    if signals.chance >= 0.5 * signals.share:
-        return f"{format_percent(signals.chance)} of random values would match too"
-    return "so few values match that it may be coincidence"
+        return None if score >= WORTH else Coincidence("little evidence", signals.chance)
+    by_chance = signals.chance >= 0.5 * signals.share
+    return Coincidence("chance" if by_chance else "few values", signals.chance)
 
 
 _WHOLE = r"^-?\d{1,15}$"
@@ -153,7 +165,7 @@ _YEARS = (1500, 2100)
 
 
 class Ends(NamedTuple):
-    """The smallest and largest whole number of a column, and their common prefix (`behind`)."""
+    """The smallest and largest whole number of a column, and their common prefix."""
 
     low: int
     high: int
@@ -180,9 +192,9 @@ def find_ends(values: pa.LargeStringArray) -> Ends | None:
 
     >>> import pyarrow as pa
     >>> find_ends(pa.array(["7", "12", "9"])), find_ends(pa.array(["7", "x"]))
-    (Ends(low=7, high=12, behind=''), None)
+    (Ends(low=7, high=12, prefix=''), None)
     >>> find_ends(pa.array(["d-0017", "d-0100"]))
-    Ends(low=17, high=100, behind='d')
+    Ends(low=17, high=100, prefix='d')
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -212,8 +224,10 @@ def compare_ends(mine: Ends, theirs: Ends) -> float:
 
     >>> round(compare_ends(Ends(10_248, 11_077), Ends(10_248, 11_077)), 1)
     13.4
-    >>> round(compare_ends(Ends(1, 1000), Ends(1, 1000)), 1), compare_ends(Ends(1, 1000), Ends(1, 4000))
-    (6.9, 0.0)
+    >>> round(compare_ends(Ends(1, 1000), Ends(1, 1000)), 1)
+    6.9
+    >>> compare_ends(Ends(1, 1000), Ends(1, 4000))
+    0.0
     """
     if mine.are_years and theirs.are_years:
         return 0.0

@@ -32,7 +32,7 @@ from lakejoin.ranking.row_agreement import (
 )
 from lakejoin.search.lake_background import draw_lake_texts, is_among, look_like_words, mix_texts
 from lakejoin.search.options import ByMeaning, SearchOptions
-from lakejoin.search.tau_choice import LARGEST_DISTANCE, format_tau
+from lakejoin.search.tau_choice import LARGEST_DISTANCE
 from lakejoin.signals.chance import LEAST_CHANCE
 from lakejoin.signals.name_similarity import compare_names
 from lakejoin.store.meaning_vectors import TEXT_TYPES
@@ -84,7 +84,7 @@ def find_meaning_candidates(
     for gain in kept:  # one column per table
         best.setdefault((gain.segment, probe.table_of(gain)), gain)
     candidates = probe.candidates(list(best.values())[:_MOST])
-    return [candidate for candidate in candidates if not candidate.join_score.accidental]
+    return [candidate for candidate in candidates if candidate.believed]
 
 
 def is_meaningful(query_table: QueryTable, column_index: int) -> bool:
@@ -109,8 +109,8 @@ def find_unmatched_positions(query: Query, candidates: Sequence[JoinCandidate]) 
     """The positions of the values that match in none of the candidates."""
     matched = np.zeros(len(query), dtype=bool)
     for candidate in candidates:
-        if candidate.result.found is not None and candidate.kind == "equal":
-            matched[candidate.result.found.find_shared_values().positions] = True
+        if candidate.kind == "equal":
+            matched[candidate.location.find_shared_values().positions] = True
     return np.flatnonzero(~matched)
 
 
@@ -255,9 +255,8 @@ class _MeaningProbe:
         return equal + round(gain.share * (len(held) - equal))
 
     def _make_candidate(self, gain: _Gain, result: NearResult) -> JoinCandidate:
-        assert self.search.reach.tau is not None
-        how = f"by meaning, within {format_tau(self.search.reach.tau)}"
         estimate: NearResult | EstimatedMatch
+        sampled = None
         if len(self.query) * result.column_size <= _EXACTLY and result.partners is not None:
             pairs = result.partners()
             matched = len(pairs.first)
@@ -265,7 +264,7 @@ class _MeaningProbe:
             estimate = replace(result, matched=matched, containment=share, pairs=len(pairs))
         else:
             estimate = EstimatedMatch.of(result, result.matched)
-            how += f"; from {len(self.chosen)} values"
+            sampled = len(self.chosen)
         signals = Signals(
             gain.differing,
             gain.share,
@@ -274,7 +273,10 @@ class _MeaningProbe:
             compare_names(self.query.column, result.columns[0]).similarity,
             unique=measure_uniqueness(estimate),
         )
-        return JoinCandidate((self.query.column,), estimate, signals, "meaning", how)
+        tau = self.search.reach.tau
+        return JoinCandidate(
+            (self.query.column,), estimate, signals, "meaning", tau=tau, sampled=sampled
+        )
 
     def _agreement(self, gain: _Gain, result: NearResult) -> float:
         """How much other columns agree in rows of values and their nearest match."""

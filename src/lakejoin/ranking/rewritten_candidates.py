@@ -1,8 +1,8 @@
 """Join candidates whose values must be rewritten: found by shared pieces, confirmed by Auto-Join.
 
-Columns that share rare words and parts of words with the query (`engines/rewritten/engine.py`) may hold
-the same values in another spelling. Programs are learned from sample rows of the best tables that
-share a piece (`joins/autojoin/`). What they join is counted on all rows and weighed like any other
+Columns that share rare words and parts of words with the query (`engines/rewritten`) may hold the
+same values in another spelling. Programs are learned from sample rows of the best tables that share
+a piece (`joins/learned`). What they join is counted on all rows and weighed like any other
 candidate: against chance, and by the agreement of other columns.
 """
 
@@ -72,7 +72,6 @@ class RewrittenMatch:
     row_coverage: float
     fan_out: float
     found: ResultLocation
-    learned: LearnedJoin
 
     @property
     def containment(self) -> float:
@@ -134,9 +133,9 @@ class _Pair:
         self._table = searcher.table_of(self._first.segment_index, self._first.column)
         self._entry = self._segment.catalog.table(self._table)
         self._rules: ValueRules = searcher.snapshot.manifest.options.rules
-        names = [one.name for one in self._segment.catalog.columns_of(self._entry)]
-        column_indexes = dict.fromkeys(one.column_index for one in likely)
-        columns = dict.fromkeys(one.column for one in likely)
+        names = [column.name for column in self._segment.catalog.columns_of(self._entry)]
+        column_indexes = dict.fromkeys(hit.column_index for hit in likely)
+        columns = dict.fromkeys(hit.column for hit in likely)
         self._query_columns = _first_by_name(
             {p: query_table.column_names[p] for p in column_indexes}
         )
@@ -158,10 +157,9 @@ class _Pair:
         meeting = JoinedTexts(keys, left, right)
         if meeting.matched < _FEWEST:
             return None
-        result = self._make_result(rank, learned, meeting, mine, theirs)
+        result = self._make_result(rank, meeting, mine, theirs)
         signals = self._signals(learned, meeting, result)
-        how = _describe_programs(learned)
-        return JoinCandidate(tuple(mine), result, signals, "rewritten", how)
+        return JoinCandidate(tuple(mine), result, signals, "rewritten", learned)
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -181,10 +179,10 @@ class _Pair:
 
     def _sample_of_mine(self) -> ColumnTexts:
         names = list(self._query_columns)[:_COLUMNS]
-        lines = read_column_texts(
+        texts = read_column_texts(
             {name: self._query_table.spellings(self._query_columns[name]) for name in names}
         )
-        return lines.take(_sample_indexes(len(lines), _SAMPLE))
+        return texts.take(_sample_indexes(len(texts), _SAMPLE))
 
     def _sample_of_theirs(self, left: ColumnTexts) -> ColumnTexts:
         """Lake rows that share a piece with the query sample, and others."""
@@ -215,7 +213,6 @@ class _Pair:
     def _make_result(
         self,
         rank: int,
-        learned: LearnedJoin,
         meeting: JoinedTexts,
         mine: dict[str, int],
         theirs: dict[str, int],
@@ -235,7 +232,6 @@ class _Pair:
             min(1.0, meeting.rows_matched / rows),
             meeting.pairs / rows,
             location,
-            learned,
         )
 
     def _signals(
@@ -328,14 +324,6 @@ def _writes_letters(learned: LearnedJoin) -> bool:
         op.text for program in programs for op in program.operators if isinstance(op, Constant)
     ]
     return any(letter.isalpha() for text in constants for letter in text)
-
-
-def _describe_programs(learned: LearnedJoin) -> str:
-    """Format the programs that rewrite values."""
-    assert learned.target is not None, "programs lead to a key"
-    programs = [learned.programs[0].program, learned.target]
-    texts = [str(program) for program in programs if not program.is_identity]
-    return " = ".join(texts if learned.source_side == "left" else texts[::-1])
 
 
 def _first_by_name(names: dict[int, str]) -> dict[str, int]:

@@ -1,13 +1,13 @@
-"""Fit answers for agents into 4,000 characters of plain text."""
+"""Render reports for agents: at most 4,000 characters of plain text."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lakejoin.render.report import Report, Row
 from lakejoin.text_format import clip
 
 if TYPE_CHECKING:
@@ -17,7 +17,35 @@ ANSWER_LENGTH = 4_000  # characters per answer
 LINE_LENGTH = 400
 NAME_LENGTH = 120
 _CELL = 60
+_NOTES = 3
 _LEAST_ROOM = 200
+
+
+def render_agent(report: Report, tail: Sequence[str] = ()) -> str:
+    """The report with as many rows in full as fit, the others in brief, and then `tail`."""
+    full = ["\n".join(row_lines(report, row)) for row in report.rows]
+    brief = [": ".join(text.strip() for text in row_lines(report, row)[:2]) for row in report.rows]
+    notes = [clip(f"note: {note}", LINE_LENGTH // 2) for note in report.notes[:_NOTES]]
+    return fitted_in_brief([report.title.text], full, brief, [*tail, *notes])
+
+
+def report_lines(report: Report) -> list[str]:
+    """The lines of a whole report, each cut to its length."""
+    rows = (text for row in report.rows for text in row_lines(report, row))
+    after = (shown.text for shown in report.after)
+    notes = (f"note: {note}" for note in report.notes)
+    return [clip(text, LINE_LENGTH) for text in (report.title.text, *rows, *after, *notes)]
+
+
+def row_lines(report: Report, row: Row) -> list[str]:
+    """A row: its rank and names, its figures with their names, and the lines beneath."""
+    rank, *cells = row.cells
+    pairs = list(zip(report.columns[1:], cells, strict=True))
+    names = [clip(cell.text, NAME_LENGTH) for column, cell in pairs if column.keep]
+    figures = [f"{column.name} {cell.text.strip()}" for column, cell in pairs if not column.keep]
+    beneath = ("; ".join(figures), *(shown.text for shown in row.lines))
+    head = f"{rank.text}. {' · '.join(names)}"
+    return [head, *(f"   {clip(text, LINE_LENGTH)}" for text in beneath if text)]
 
 
 def fitted(
@@ -85,20 +113,3 @@ def rows_as_csv(rows: pa.Table, room: int) -> tuple[list[str], int]:
     writer.writerow(names[:taken])
     writer.writerows(zip(*columns[:taken], strict=True))
     return lines.getvalue().splitlines(), taken
-
-
-def parse_names(value: str | Sequence[str] | None) -> list[str]:
-    """One or several names; some agents pass a list as JSON text.
-
-    >>> parse_names("city"), parse_names('["a", "b"]'), parse_names(["a=b"]), parse_names(None)
-    (['city'], ['a', 'b'], ['a=b'], [])
-    """
-    if not isinstance(value, str):
-        return list(value or ())
-    try:
-        names = json.loads(value) if value.startswith("[") else None
-    except ValueError:
-        names = None
-    if isinstance(names, list) and all(isinstance(name, str) for name in names):
-        return names
-    return [value]

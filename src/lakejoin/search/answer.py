@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakejoin.engines.hits import Counters
 from lakejoin.engines.limits import check_k, check_share
 from lakejoin.errors import InputError, LakejoinError, import_optional
+from lakejoin.render.answer_base import AnswerBase
+from lakejoin.search.answer_report import MAX_RESULTS, answer_report
 from lakejoin.search.query_columns import to_column_list
 from lakejoin.search.result import Result
 
@@ -21,13 +23,14 @@ if TYPE_CHECKING:
 
     from lakejoin.engines.composite.hits import KeyCounters
     from lakejoin.engines.meaning.hits import VectorCounters
+    from lakejoin.render.report import Report
     from lakejoin.search.evidence import SearchedValues
     from lakejoin.search.query_columns import ColumnSelection
     from lakejoin.search.tau_choice import Reach, TauCounts
 
 
-@dataclass(frozen=True, eq=False)
-class Answer(Sequence[Result]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(AnswerBase[Result]):
     """The columns that join with one query, or the tables that join with a composite key; best
     first.
 
@@ -41,10 +44,14 @@ class Answer(Sequence[Result]):
     For a search by meaning or distance, `tau` or `within` is the largest distance of a match and
     `measure` what was counted; `taus` is how many columns would qualify at each tau, if tau was
     chosen automatically. Otherwise these are None.
+
+    >>> answer = lake.overlap("mine.csv", on="city")
+    >>> len(answer), answer[0].table, answer.at_least(0.5)[-1].table
+    (3, 'cities.csv', 'cities.csv')
     """
 
     query: SearchedValues
-    results: tuple[Result, ...] = field(repr=False)
+    results: tuple[Result, ...]
     by: str = "overlap"
     k: int | None = None
     min: float | None = None
@@ -52,23 +59,6 @@ class Answer(Sequence[Result]):
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     reach: Reach | None = None
-
-    error: ClassVar[None] = None  # so that it can stand beside `Failed` in a batch
-
-    @overload
-    def __getitem__(self, position: int) -> Result: ...
-    @overload
-    def __getitem__(self, position: slice) -> Answer: ...
-    def __getitem__(self, position: int | slice) -> Result | Answer:
-        if isinstance(position, slice):
-            return replace(self, results=self.results[position])
-        return self.results[position]
-
-    def __len__(self) -> int:
-        return len(self.results)
-
-    def __iter__(self) -> Iterator[Result]:
-        return iter(self.results)
 
     @property
     def tau(self) -> float | None:
@@ -162,19 +152,17 @@ class Answer(Sequence[Result]):
         """The rows of `to_arrow` as a `polars.DataFrame`."""
         return import_optional("polars").from_arrow(self.to_arrow())
 
-    def __repr__(self) -> str:
-        from lakejoin.search.answer_display import format_answer
-
-        return format_answer(self)
-
-    def _repr_html_(self) -> str:
-        from lakejoin.search.answer_display import format_answer_html
-
-        return format_answer_html(self)
+    def report(self, limit: int | None = MAX_RESULTS) -> Report:
+        """What the answer shows; beyond `limit` the results are only counted."""
+        return answer_report(self, limit)
 
 
 class Answers(tuple[Answer, ...]):
-    """The answers for several columns of one table, in column order."""
+    """The answers for several columns of one table, in column order.
+
+    >>> [answer.query.column for answer in lake.overlap("mine.csv", on="*")]
+    ['city', 'country', 'visits']
+    """
 
     __slots__ = ()
     error = None
@@ -192,7 +180,12 @@ class Answers(tuple[Answer, ...]):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A query of a batch that failed, and why; it is falsy."""
+    """A query of a batch that failed, and why; it is falsy.
+
+    >>> (failed,) = lake.search_many(["missing.csv"])
+    >>> failed.table, type(failed.error).__name__
+    ('missing.csv', 'UnknownTable')
+    """
 
     table: str
     on: ColumnSelection

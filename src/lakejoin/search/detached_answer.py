@@ -1,19 +1,19 @@
-"""Detach an answer from its index, so that it can be sent to another process and shown there."""
+"""Answers without an index: read from JSON, or detached to be sent to another process."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.model import Array
+from lakejoin.search.answer import Answer
+from lakejoin.search.result import Result, ValueSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from lakejoin.search.answer import Answer
-    from lakejoin.search.result import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,41 @@ class DetachedQuery:
 
 
 def detach_answer(answer: Answer) -> Answer:
-    """The answer with all figures and examples but without the index: `matches`, `list_unmatched` and
+    """The answer with all figures and examples but without the index: `matches`, `unmatched` and
     `sql` of its results raise an error."""
-    query = answer.query
-    detached_query = DetachedQuery(query.table, query.columns, query.rows, len(query))
-    return replace(answer, query=detached_query, results=tuple(map(_detach, answer.results)))
+    names = answer.query.columns
+    query = DetachedQuery(answer.query.table, names, answer.query.rows, len(answer.query))
+    results = (Result.from_dict(result.to_dict(), names) for result in answer.results)
+    return replace(answer, query=query, results=tuple(results))
 
 
-def _detach(result: Result) -> Result:
-    figures = {"evidence": result.evidence, "column_size": result.column_size}
-    removed: dict[str, Any] = {"found": None}
-    if hasattr(result, "partners"):
-        removed["partners"] = None
-    detached = replace(result, **removed)
-    vars(detached).update(figures)  # prime the cached properties
-    return detached
+def read_answer(
+    data: Mapping[str, Any], source: Callable[[int], ValueSource] | None = None
+) -> Answer:
+    """Read an answer from the JSON of `Answer.to_dict`; `source` lists the values of a result, by
+    rank."""
+    from lakejoin.engines.composite.hits import KeyCounters
+    from lakejoin.engines.hits import Counters
+    from lakejoin.engines.meaning.hits import VectorCounters
+    from lakejoin.search.tau_choice import Reach
+
+    searched, counted = data["query"], data["counters"]
+    query = DetachedQuery(
+        searched["table"], tuple(searched["columns"]), searched["rows"], searched["size"]
+    )
+    kinds = (Counters, KeyCounters, VectorCounters)
+    kind = next(kind for kind in kinds if {count.name for count in fields(kind)} == set(counted))
+    return Answer(
+        query,
+        tuple(
+            Result.from_dict(result, query.columns, source(result["rank"]) if source else None)
+            for result in data["results"]
+        ),
+        data["by"],
+        data["k"],
+        data["min"],
+        kind(**counted),
+        data["seconds"],
+        tuple(data["notes"]),
+        Reach.from_dict(data) if data.get("measure") else None,
+    )

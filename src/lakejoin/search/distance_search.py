@@ -11,12 +11,12 @@ import numpy as np
 
 from lakejoin.engines.containment.engine import count_for_share
 from lakejoin.model import Array
-from lakejoin.search.answer_display import format_percent
 from lakejoin.search.options import ByDistance
 from lakejoin.search.point_query import COORDINATE_SEPARATOR, PointQuery, read_points
 from lakejoin.search.result import NearResult, ResultLocation
-from lakejoin.search.tau_choice import Reach
+from lakejoin.search.tau_choice import Reach, limit_unit
 from lakejoin.store.point_sets import COORDINATES, NUMBER
+from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,8 +78,7 @@ class DistanceSearch:
     @cached_property
     def reach(self) -> Reach:
         """How near a match must be."""
-        unit = {"m": "m", "share": "%"}.get(self._within.unit, "")
-        unit = " rad" if self._metric == "angular" else unit
+        unit = " rad" if self._metric == "angular" else limit_unit(self._within)
         within = str(self._near_options.within).strip()
         return Reach(self._near_options.measure, within=within, metric=self._metric, unit=unit)
 

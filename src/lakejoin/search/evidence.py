@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -12,6 +12,7 @@ import numpy as np
 
 from lakejoin.engines.query import Query, locate_codes
 from lakejoin.model import Array
+from lakejoin.values.column_names import make_names_unique
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,32 +140,13 @@ def list_unmatched(query: SearchedValues, meeting: SharedValues, limit: int | No
 
 
 def value_column_names(query: SearchedValues) -> list[str]:
-    """The names of the value columns in `list_matches` and `list_unmatched`: `value`, or the key's columns.
+    """The names of the value columns in lists of matches: `value`, or the key's columns.
 
     Underscores are appended to names that are taken.
     """
     if len(query.columns) == 1:
         return ["value"]
     return make_names_unique(query.columns, ("mine", "theirs"))
-
-
-def make_names_unique(
-    names: Iterable[str], taken: Iterable[str] = (), alike: Callable[[str], str] = str
-) -> list[str]:
-    """Make names unique by appending underscores to those that repeat or are taken.
-
-    >>> make_names_unique(["n", "n", "mine"], taken=["mine"]), make_names_unique(["N", "n"], alike=str.lower)
-    (['n', 'n_', 'mine_'], ['N', 'n_'])
-    """
-    used = set(map(alike, taken))
-    unique: list[str] = []
-    for original in names:
-        name = original
-        while alike(name) in used:
-            name += "_"
-        used.add(alike(name))
-        unique.append(name)
-    return unique
 
 
 def _to_table(query: SearchedValues, positions: Array, counts: dict[str, Array]) -> pa.Table:
@@ -214,9 +196,9 @@ MAX_LISTED_PAIRS = 8_000_000  # per result that can be listed: a pair takes abou
 class MatchingPairs:
     """The pairs of a query value and a lake value that are near each other.
 
-    Sorted by `place`, the position of the query value, then by `distance`. `partner` is the id of
-    the lake value, which `rows` rows hold and which may be the `same` as the query value. `values`
-    maps ids to canonical values, `written` to their spelling in the lake table.
+    Sorted by `position`, that of the query value, then by `distance`. `partner` is the id of the
+    lake value, which `rows` rows hold and which may be the `same` as the query value. `values`
+    maps ids to canonical values, `spellings_of` to their spelling in the lake table.
     """
 
     position: Array

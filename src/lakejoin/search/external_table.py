@@ -237,3 +237,18 @@ class FileRows:
     def is_text(self, column_index: int, kind: ColumnType) -> bool:
         del column_index
         return is_stored_as_text(self.origin, kind)
+
+
+def open_file_table(text: str, rules: ValueRules, name: str = "") -> ExternalTable:
+    """Open a file, or `file#part`; the table is named `name`, by default `text`."""
+    from lakejoin.formats.file_reader import open_table, split_part
+    from lakejoin.locations import Location
+
+    path, _ = split_part(text)
+    whole = Location.of(path).uri if path == text else ""
+    return ExternalTable(FileRows(open_table(text), name or text, whole), rules)
+
+
+def ambiguous_name_note(text: str) -> str:
+    """The note for a name that is both a file and a table of the lake."""
+    return f"{text} is both a local file and a table of the lake; using the file"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Integral
@@ -14,9 +14,10 @@ from lakejoin.engines.containment.engine import count_for_share
 from lakejoin.engines.query import unsearched_note
 from lakejoin.errors import InputError
 from lakejoin.model import Array
-from lakejoin.search.answer_display import format_percent
 from lakejoin.search.options import INITIAL_RULES
 from lakejoin.search.result import Result, ResultLocation
+from lakejoin.store.super_keys import SuperKeyComponent
+from lakejoin.text_format import format_percent
 from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from lakejoin.search.options import SearchOptions
     from lakejoin.search.query_columns import ColumnChoice
     from lakejoin.search.table_versions import Copies
+    from lakejoin.store.segment import Segment
     from lakejoin.store.segment_tables import SegmentTables
     from lakejoin.store.snapshot import Snapshot
 
@@ -69,7 +71,7 @@ class KeySearch:
         return KeyMatches(self.query)
 
     def hits(self, excluded: ExcludedColumns) -> KeyHits:
-        """The tables with the most combinations, the first `kept` of which contain enough.
+        """The tables with the most combinations; the first `count_qualifying` contain enough.
 
         Without k, search for ever more tables until one of them contains too little.
         """
@@ -86,7 +88,7 @@ class KeySearch:
     def _how(self) -> MateOptions:
         from lakejoin.engines.composite.key_trie import MateOptions
 
-        return MateOptions("superkeys" if self._filtered else "none", initial=self._initial())
+        return MateOptions(initial=self._initial())
 
     def _initial(self) -> str | int:
         """The key column to fetch rows by: its position in the key, or the rule that chooses it."""
@@ -105,24 +107,16 @@ class KeySearch:
         initial = initial if isinstance(initial, str) else int(initial)
         column_index = find_column(self.query_table.column_names, initial, self.query_table.name)
         if column_index not in self.key.column_indexes:
+            initial = self.query_table.column_names[column_index]
             raise InputError(
-                f"the initial column {self.query_table.column_names[column_index]!r} is not part of the key: "
-                f"use {_listed(columns, 'or')}"
+                f"the initial column {initial!r} is not part of the key: use "
+                f"{_listed(columns, 'or')}"
             )
         return self.key.column_indexes.index(column_index)
 
     def release(self) -> None:
         """Drop what the evidence cached of a segment."""
         self._meetings.forget()
-
-    @cached_property
-    def _filtered(self) -> bool:
-        """Whether every segment has super keys; old indexes lack them."""
-        from lakejoin.store.super_keys import SuperKeyComponent
-
-        name, version = SuperKeyComponent.name, SuperKeyComponent.version
-        records = [segment.record.components.get(name) for segment in self.snapshot.segments]
-        return all(record is not None and record.version >= version for record in records)
 
     def count_qualifying(self, hits: KeyHits) -> int:
         """How many of the hits, from the first on, contain at least `min`."""
@@ -174,11 +168,7 @@ class KeySearch:
         notes = []
         for column, kind in zip(query.columns, query.types, strict=True):
             notes += unsearched_note(column, kind, all_columns)
-        if not self._filtered:
-            notes.append(
-                "this index has no super keys, so every row is compared; add them with: "
-                "lakejoin index"
-            )
+        notes += _filter_note(self.snapshot.segments)
         if cut := hits.counters.cut_short:
             notes.append(
                 f"{cut:,} {'table has' if cut == 1 else 'tables have'} too many ways to map the "
@@ -192,8 +182,9 @@ class KeySearch:
             share, best = self.options.min or 0.0, int(hits.matched[0])
             return [
                 *notes,
-                f"no {self._where} contains {format_percent(share)} of the {len(query):,} combinations of "
-                f"{_listed(query.columns)}{self._under_names}; the best has {best:,}",
+                f"no {self._where} contains {format_percent(share)} of the {len(query):,} "
+                f"combinations of {_listed(query.columns)}{self._under_names}; the best "
+                f"has {best:,}",
                 *self._by_other_names(excluded, best),
             ]
         return [*notes, *self._why_nothing(excluded)]
@@ -292,6 +283,18 @@ class KeySearch:
             searched = np.array(segment.indexed, dtype=bool)
             searched[places.deleted_columns] = False
             yield searched
+
+
+def _filter_note(segments: Iterable[Segment]) -> list[str]:
+    """Say so if rows were compared without super keys: old indexes lack them, or use others."""
+    unfiltered = [segment.record for segment in segments if not segment.has_super_keys]
+    if not unfiltered:
+        return []
+    if all(SuperKeyComponent.name in record.components for record in unfiltered):
+        lack, remedy = "super keys of a kind that is no longer used", "rebuild"
+    else:
+        lack, remedy = "no super keys", "add"
+    return [f"this index has {lack}, so every row is compared; {remedy} them with: lakejoin index"]
 
 
 def _named(mapping: Mapping | None, places: SegmentTables) -> dict[str, Any] | None:

@@ -16,7 +16,6 @@ from lakejoin.engines.containment.engine import count_for_share
 from lakejoin.engines.query import Query, locate_codes
 from lakejoin.errors import InputError
 from lakejoin.model import Array
-from lakejoin.search.answer_display import format_percent
 from lakejoin.search.options import AUTO, DEFAULT_MIN, ByMeaning
 from lakejoin.search.result import NearResult, ResultLocation
 from lakejoin.search.tau_choice import (
@@ -30,6 +29,7 @@ from lakejoin.search.tau_choice import (
 )
 from lakejoin.store.meaning_vectors import TEXT_TYPES, MeaningComponent
 from lakejoin.store.point_sets import PointsComponent
+from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -226,8 +226,8 @@ class MeaningSearch:
         if size == 1:
             sentence = f"the only value of {self.query.column!r} has no match {near} in any {where}"
         elif self.options.min:
-            share = f"{format_percent(self.options.min)} of the {size:,} values of {self.query.column!r}"
-            sentence = f"no {where} has matches {near} for {share}"
+            share = f"{format_percent(self.options.min)} of the {size:,} values"
+            sentence = f"no {where} has matches {near} for {share} of {self.query.column!r}"
         else:
             sentence = f"none of the {size:,} values of {self.query.column!r} has a match {near}"
             sentence += f" in any {where}"
@@ -265,7 +265,8 @@ def require_part(snapshot: Snapshot, by: str, index: str | None = None) -> None:
     lacks = by == "meaning" and snapshot.manifest.options.meaning is None
     if lacks or any(record is None or record.version < version for record in records):
         raise InputError(
-            f"this index has no {noun} to search by {by}; add them with: {add_part_command(by, index)}"
+            f"this index has no {noun} to search by {by}; add them with: "
+            f"{add_part_command(by, index)}"
         )
 
 
@@ -331,7 +332,7 @@ def _open_own(made: MeaningOptions) -> Encoder:
     if made.encoder is None:
         raise InputError(
             f"the vectors of this index were made by {_name_and_version(made.identity)}, an "
-            "encoder passed in Python: pass it again, as lake.search(..., encoder=...), or make "
+            "encoder passed in Python: pass it again, as lakejoin.open(..., encoder=...), or make "
             f"other vectors with: {_ADD} --encoder default"
         )
     encoder = open_encoder(made.encoder)

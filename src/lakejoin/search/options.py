@@ -55,6 +55,21 @@ class ByDistance:
             _check_one(self.metric, METRICS, "metric")
 
 
+@dataclass(frozen=True, slots=True)
+class VectorDistance:
+    """A distance of vectors: at most `within`, by the metric l2, l1, angular or haversine.
+
+    >>> VectorDistance(0.2, metric="angular")
+    VectorDistance(within=0.2, metric='angular')
+    """
+
+    within: float
+    metric: str = METRICS[0]
+
+    def __post_init__(self) -> None:
+        _check_one(self.metric, METRICS, "metric")
+
+
 NearOptions: TypeAlias = ByMeaning | ByDistance
 
 
@@ -155,7 +170,7 @@ class SearchOptions:
     and its exact copies, as fused search always does. `algorithm` is how overlaps are counted.
     `initial` is the key column to fetch rows by (name or index), or a rule from `INITIAL_RULES`.
 
-    >>> SearchOptions("containment").settled().min
+    >>> SearchOptions("containment").with_defaults().min
     0.6
     >>> SearchOptions(k=True)
     Traceback (most recent call last):
@@ -178,7 +193,7 @@ class SearchOptions:
         if self.k is not None:
             check_k(self.k)
         if self.min is not None:
-            check_share(self.min, "min")
+            check_share(self.min, "min_share")
         if self.by != "containment" and not self.verified:
             raise InputError("only search by containment can be unverified")
         if self.by != "overlap" and self.algorithm != AUTO:
@@ -223,9 +238,7 @@ class SearchOptions:
     def check_for_key(self) -> SearchOptions:
         """Return the options if they apply to a composite key, which is always counted exactly."""
         if self.by == "meaning":
-            raise InputError(
-                "search by meaning takes one column; use overlap or containment for several"
-            )
+            raise InputError("search by meaning takes one column: use composite for several")
         if not self.verified:
             raise InputError("search for a composite key is always exact and cannot be unverified")
         if self.algorithm != AUTO:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionHits:
-    """What a search found in a partition; `loss_texts` counts the copies of the query table there."""
+    """What a search found in a partition; `left_out` counts the copies of the query table there."""
 
     hits: RankedHits | ContainmentParts
     left_out: int = 0
@@ -60,7 +60,7 @@ def check_partitionable(options: SearchOptions) -> None:
 def merge_partitions(
     parts: Sequence[PartitionHits], segment_indexes: Sequence[Array], options: SearchOptions
 ) -> PartitionHits:
-    """Merge what all partitions found, in the order of the answer; `numbers` are the indexes of
+    """Merge what all partitions found, in the order of the answer; `segment_indexes` are those of
     each partition's segments in the whole index."""
     options = options.with_defaults()
     found = [part.hits for part in parts]

@@ -46,7 +46,7 @@ class PointQuery:
     """One column, or latitude and longitude, to search for by distance.
 
     `points` are distinct, in the order of the query rows; `counts[i]` of the `rows` rows hold point
-    i, and `texts[i]` is its first spelling. `said` are notes about how the points were read.
+    i, and `texts[i]` is its first spelling. `notes` are notes about how the points were read.
     """
 
     table: str

@@ -27,7 +27,7 @@ class ColumnChoice:
     """The indexes of the columns to search for: each by itself, or together as a key.
 
     `fixed[j]` is the name of the only lake column that key column j may map to, or None for any.
-    `said` is a note if the caller named no column; `every` is true if the caller asked for all.
+    `note` is a note if the caller named no column; `is_every_column` says that all were asked for.
     """
 
     column_indexes: tuple[int, ...]
@@ -109,9 +109,10 @@ def _choose_key(table: QueryTable, pairs: Sequence[tuple[int, str | None]]) -> C
             raise InputError(f"column {name!r} of {table.name} is named twice")
     for column_index, name in zip(column_indexes, fixed, strict=True):
         if isinstance(name, str) and not name.strip():
+            column = table.column_names[column_index]
             raise InputError(
-                f"the partner of {table.column_names[column_index]!r} is empty ({name!r}): give a column "
-                "name, or None for any column"
+                f"the partner of {column!r} is empty ({name!r}): give a column name, or None for "
+                "any column"
             )
         if name is not None and not isinstance(name, str):
             raise InputError(f"the partner of a key column must be a column name, not {name!r}")

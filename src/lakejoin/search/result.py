@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lakejoin.errors import InputError
 from lakejoin.search.evidence import (
@@ -14,9 +14,9 @@ from lakejoin.search.evidence import (
     SharedValues,
     compute_evidence,
     list_matches,
-    make_names_unique,
 )
 from lakejoin.search.evidence import list_unmatched as unmatched_values
+from lakejoin.values.column_names import make_names_unique
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 class ResultLocation:
     """Where a result is in the index and what it was found for; its evidence comes from here.
 
-    `columns` are the column indexes in segment `number`, `places` the column indexes in the query
-    table, in the same order. `meeting` finds the shared values, `size` counts the values of the
-    result's columns.
+    `segment_columns` are the column indexes in segment `segment_index`, `query_columns` those in
+    the query table, in the same order. `find_shared_values` finds the shared values, `count_values`
+    counts the values of the result's columns.
     """
 
     query: SearchedValues
@@ -58,6 +58,26 @@ class ResultLocation:
         return self.segment_columns[key_part] - self.entry.first
 
 
+class ValueSource(Protocol):
+    """Lists the values of a result whose index is elsewhere, such as on a server."""
+
+    def matches(self, limit: int | None) -> pa.Table:
+        """The values that match."""
+
+    def unmatched(self, limit: int | None) -> pa.Table:
+        """The query values without a match."""
+
+    def sql(self) -> str:
+        """SQL that joins the query table with the result."""
+
+
+_FIELDS = (
+    "rank", "table", "matched", "containment", "query_size", "copy", "estimate", "error",
+    "runner_up",
+)  # fmt: skip
+_DETACHED = "this result is detached from its index; search again"
+
+
 @dataclass(frozen=True)
 class Result:
     """A column of the lake that joins with the query column, or a table that joins with its key.
@@ -70,9 +90,15 @@ class Result:
     `runner_up` is the next best mapping of columns with its `matched`, if it has nearly as many;
     otherwise None.
 
-    With sketches, `estimate_survival` is their containment and `error` its standard deviation. If a result
+    With sketches, `estimate` is their containment and `error` its standard deviation. If a result
     is not `verified`, `containment` and `matched` come from the estimate, `row_coverage` and
     `fan_out` are None, and there are no examples.
+
+    >>> result = lake.overlap("mine.csv", on="city")[0]
+    >>> result.columns, result.matched, result.containment
+    (('name',), 4, 0.8)
+    >>> result.unmatched().column("value").to_pylist()
+    ['Paris']
     """
 
     rank: int
@@ -88,14 +114,49 @@ class Result:
     verified: bool = True
     runner_up: dict[str, Any] | None = field(default=None, hash=False)
     found: ResultLocation | None = field(default=None, repr=False, compare=False)
+    source: ValueSource | None = field(default=None, repr=False, compare=False)
+    detached_from: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @classmethod
+    def from_dict(
+        cls,
+        data: Mapping[str, Any],
+        query_columns: Sequence[str] = (),
+        source: ValueSource | None = None,
+    ) -> Result:
+        """Read a result (or `NearResult`) from the JSON of `to_dict`; `source` lists its values."""
+        fields = {name: data[name] for name in _FIELDS}
+        kind = Result
+        if "pairs" in data:
+            kind, fields["pairs"] = NearResult, data["pairs"]
+        result = kind(
+            columns=tuple(data["columns"]),
+            _column_size=data["column_size"],
+            verified=data["estimate"] is None or data["row_coverage"] is not None,
+            source=source,
+            detached_from=tuple(query_columns),
+            **fields,
+        )
+        evidence = None
+        if data["row_coverage"] is not None:
+            examples = data["examples"]
+            matched, unmatched = tuple(examples["matched"]), tuple(examples["unmatched"])
+            figures = (data["row_coverage"], data["fan_out"])
+            evidence = Evidence(*figures, matched, unmatched, data.get("distance"))
+        vars(result)["evidence"] = evidence  # prime the cached property
+        return result
+
+    @property
+    def _query_columns(self) -> tuple[str, ...]:
+        return self.found.query.columns if self.found else self.detached_from
 
     @property
     def mapping(self) -> dict[str, str]:
         """Maps each query column to the lake column it joins with.
 
-        Underscores are appended to query column names that repeat, as in `list_matches`.
+        Underscores are appended to query column names that repeat, as in `matches`.
         """
-        return dict(zip(make_names_unique(self._found.query.columns), self.columns, strict=True))
+        return dict(zip(make_names_unique(self._query_columns), self.columns, strict=True))
 
     @cached_property
     def column_size(self) -> int:
@@ -127,7 +188,7 @@ class Result:
 
     @property
     def examples(self) -> dict[str, list[str]]:
-        """Up to three `matched` and three `list_unmatched` values as the query table spells them, most
+        """Up to three `matched` and three `unmatched` values as the query table spells them, most
         frequent first; the values of a combination are separated by `·`."""
         if self.evidence is None:
             return {"matched": [], "unmatched": []}
@@ -137,17 +198,21 @@ class Result:
         """The shared values: `value` as the query table spells it, its rows there (`mine`) and in
         the lake table (`theirs`), most query rows first. For a composite key, the key columns
         replace `value`."""
+        if self.source is not None:
+            return self.source.matches(limit)
         return list_matches(self._found.query, self._found.find_shared_values(), limit)
 
     def unmatched(self, limit: int | None = None) -> pa.Table:
         """The query values without a match: `value` (or the key columns) and its rows, `mine`."""
+        if self.source is not None:
+            return self.source.unmatched(limit)
         return unmatched_values(self._found.query, self._found.find_shared_values(), limit)
 
     def sql(self) -> str:
         """DuckDB SQL that joins the query table with this one."""
-        from lakejoin.codegen.result_sql import write_join_sql
+        from lakejoin.search.result_sql import write_join_sql
 
-        return write_join_sql(self._found)
+        return self.source.sql() if self.source is not None else write_join_sql(self._found)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as a JSON object with stable keys."""
@@ -171,7 +236,7 @@ class Result:
     @property
     def _found(self) -> ResultLocation:
         if self.found is None:
-            raise InputError("this result is detached from its index; search again")
+            raise InputError(_DETACHED)
         return self.found
 
 
@@ -181,7 +246,11 @@ class NearResult(Result):
 
     `matched` query values have a match there, in `pairs` pairs. `columns` may be two, for
     coordinates. If there are too many pairs to list (`listed` is false), `row_coverage`, `fan_out`
-    and `distance` are None, there are no examples, and `list_matches` raises an error.
+    and `distance` are None, there are no examples, and `matches` raises an error.
+
+    >>> result = lake.nearby({"lat": [46.9489], "lon": [7.4391]}, within="2km")[0]
+    >>> result.table, result.pairs
+    ('cities.csv', 1)
     """
 
     pairs: int = 0
@@ -191,7 +260,7 @@ class NearResult(Result):
     def mapping(self) -> dict[str, str]:
         """Maps each query column to its lake column; coordinates that are one column on one side
         and two on the other map to all of them, in one text."""
-        mine = make_names_unique(self._found.query.columns)
+        mine = make_names_unique(self._query_columns)
         if len(mine) == len(self.columns):
             return dict(zip(mine, self.columns, strict=True))
         return dict.fromkeys(mine, ", ".join(self.columns))
@@ -205,7 +274,7 @@ class NearResult(Result):
 
     @property
     def distance(self) -> float | None:
-        """The median distance of query values to their nearest match, in the unit of `list_matches`."""
+        """The median distance of query values to their nearest match, in the unit of `matches`."""
         return self.evidence.distance if self.evidence else None
 
     @cached_property
@@ -223,6 +292,8 @@ class NearResult(Result):
         equal values."""
         from lakejoin.search.evidence import list_near_matches
 
+        if self.source is not None and not differing:
+            return self.source.matches(limit)
         return list_near_matches(self._found.query, self._partners(), limit, differing)
 
     @property
@@ -234,6 +305,8 @@ class NearResult(Result):
         """The query values without a match: `value` and its rows, `mine`."""
         from lakejoin.search.evidence import list_near_unmatched
 
+        if self.source is not None:
+            return self.source.unmatched(limit)
         return list_near_unmatched(self._found.query, self._partners(), limit)
 
     def farthest(self, limit: int | None = None, *, differing: bool = False) -> pa.Table:
@@ -250,18 +323,20 @@ class NearResult(Result):
 
     def sql(self) -> str:
         """DuckDB SQL that joins through a list of the pairs; raises an error for distances."""
-        from lakejoin.codegen.result_sql import write_pairs_join_sql
+        from lakejoin.search.result_sql import write_pairs_join_sql
 
+        if self.source is not None:
+            return self.source.sql()
         return write_pairs_join_sql(self._found, self._partners())
 
     def _partners(self) -> MatchingPairs:
         if self.partners is None:
-            raise InputError("this result is detached from its index; search again")
+            raise InputError(_DETACHED)
         if not self.listed:
             from lakejoin.search.evidence import MAX_LISTED_PAIRS
 
             raise InputError(
-                f"{self.table} has {self.pairs:,} matching pairs, but only {MAX_LISTED_PAIRS:,} can be "
-                "listed: search with a smaller tau or within"
+                f"{self.table} has {self.pairs:,} matching pairs, but only "
+                f"{MAX_LISTED_PAIRS:,} can be listed: search with a smaller tau or within"
             )
         return self.partners()

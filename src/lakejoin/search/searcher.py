@@ -16,12 +16,12 @@ from lakejoin.engines.query import Query, unsearched_note
 from lakejoin.errors import InputError
 from lakejoin.model import Array
 from lakejoin.search.answer import Answer
-from lakejoin.search.answer_display import format_percent
 from lakejoin.search.evidence import QueryCodes, SearchedValues, find_shared_values
 from lakejoin.search.options import DEFAULT_K, SearchOptions
 from lakejoin.search.result import NearResult, Result, ResultLocation
 from lakejoin.search.table_versions import Copies
 from lakejoin.store.segment_tables import SegmentTables
+from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
     from lakejoin.engines.composite.hits import KeyCounters, KeyHits
@@ -248,6 +248,11 @@ class Searcher:
         copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
         return ExcludedColumns(self._without(copies.all()))
 
+    def note_left_out_tables(self, query_table: QueryTable, column_index: int) -> list[str]:
+        """The note about the query table and its copies, which are left out of answers."""
+        copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
+        return left_out_note(sum(map(len, copies.all())), query_table.home is not None)
+
     def _excluded(
         self, copies: Copies, options: SearchOptions
     ) -> tuple[ExcludedColumns, list[str]]:
@@ -389,8 +394,8 @@ def _unlisted(results: Sequence[NearResult], options: SearchOptions) -> list[str
     has = "1 result has" if many == 1 else f"{many:,} results have"
     smaller = "tau" if options.by == "meaning" else "within"
     return [
-        f"{has} more than {MAX_LISTED_PAIRS:,} pairs, too many to list: counted only, without examples; "
-        f"try a smaller {smaller}"
+        f"{has} more than {MAX_LISTED_PAIRS:,} pairs, too many to list: counted only, without "
+        f"examples; try a smaller {smaller}"
     ]
 
 

@@ -286,7 +286,7 @@ _CHECKED = ("nulls", "distinct", "min_length", "max_length")
 
 
 class Copies:
-    """The copies of one table, found on demand; `place` is a column that is already encoded."""
+    """The copies of one table, found on demand; `column_index` is a column already encoded."""
 
     def __init__(
         self,

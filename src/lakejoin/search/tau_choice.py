@@ -3,16 +3,19 @@ distances."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.model import Array
+from lakejoin.text_format import format_tau
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from lakejoin.store.distance_limits import DistanceLimit
 
 
 LARGEST_DISTANCE = 2.0  # the largest distance of two vectors of length 1; tau is a share of it
@@ -52,6 +55,14 @@ class TauCounts:
 
     def __len__(self) -> int:
         return len(self.tau)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TauCounts:
+        """Read the JSON of `to_dict`, which does not say how many values were sampled from."""
+        counts = [(count["tau"], count["columns"]) for count in data["counts"]]
+        tau, columns = zip(*counts, strict=True) if counts else ((), ())
+        figures = (data[name] for name in ("taken", "why", "least", "values", "values"))
+        return cls(tau, columns, *figures)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as in `--json`."""
@@ -127,17 +138,18 @@ def _chosen(counts: Array, usual: float) -> tuple[float, str]:
     first, last = int(counts[begin]), int(counts[end])
     if begin == end:
         return TAU_GRID[begin], (
-            f"tau {format_tau(TAU_GRID[begin])}: {_qualify(last)}, and no more up to {format_tau(TAU_GRID[-1])}"
+            f"tau {format_tau(TAU_GRID[begin])}: {_qualify(last)}, and no more up to "
+            f"{format_tau(TAU_GRID[-1])}"
         )
     knee = find_knee(counts[begin : end + 1]) + begin
     if knee == begin:
         return TAU_GRID[begin], (
-            f"tau {format_tau(TAU_GRID[begin])}: the smallest at which {_qualify(first)}; the number "
-            f"rises right after it"
+            f"tau {format_tau(TAU_GRID[begin])}: the smallest at which {_qualify(first)}; the "
+            "number rises right after it"
         )
     return TAU_GRID[knee], (
-        f"tau {format_tau(TAU_GRID[knee])}: {_qualify(int(counts[knee]))}; beyond this knee the number "
-        f"rises faster, to {last:,} at {format_tau(TAU_GRID[end])}"
+        f"tau {format_tau(TAU_GRID[knee])}: {_qualify(int(counts[knee]))}; beyond this knee the "
+        f"number rises faster, to {last:,} at {format_tau(TAU_GRID[end])}"
     )
 
 
@@ -257,13 +269,15 @@ def _plain(number: float, digits: int) -> str:
     return f"{number:,.0f}" if 999.5 <= number < 1e15 else f"{number:.{digits}g}"
 
 
-def format_tau(tau: float) -> str:
-    """Format a tau.
+def limit_unit(within: str | float | DistanceLimit) -> str:
+    """The unit of distances within a limit: `m`, `%`, or empty for plain numbers.
 
-    >>> format_tau(0.3), format_tau(0.065), format_tau(0.0)
-    ('30%', '6.5%', '0%')
+    >>> limit_unit("500m"), limit_unit("5%"), limit_unit(3)
+    ('m', '%', '')
     """
-    return f"{100 * tau:.4g}%"
+    from lakejoin.engines.distance.distance_metrics import parse_distance
+
+    return {"m": "m", "share": "%"}.get(parse_distance(within).unit, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +298,14 @@ class Reach:
     unit: str = ""
     taus: TauCounts | None = None
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Reach:
+        """Read the JSON of `to_dict`."""
+        taus, metric, within = data["taus"], data["metric"], data["within"]
+        unit = "%" if within is None else " rad" if metric == "angular" else limit_unit(within)
+        counts = None if taus is None else TauCounts.from_dict(taus)
+        return cls(data["measure"], data["tau"], data["encoder"], within, metric, unit, counts)
+
     def to_dict(self) -> dict[str, Any]:
         """The figures as in `--json`."""
         return {
@@ -298,11 +320,13 @@ class Reach:
     def format_distance(self, distance: float | None) -> str:
         """Format a distance.
 
-        >>> meaning, place = Reach("hit", tau=0.3, unit="%"), Reach("hit", within="500m", unit="m")
-        >>> meaning.shown(0.2134), place.shown(312.4), place.shown(2345.0), meaning.shown(None)
-        ('21.3%', '312 m', '2.35 km', '-')
-        >>> place.shown(2.4e-9), Reach("hit", within="1e7").shown(5556000.0)
-        ('0 m', '5,556,000')
+        >>> meaning, near = Reach("hit", tau=0.3, unit="%"), Reach("hit", within="500m", unit="m")
+        >>> [meaning.format_distance(share) for share in (0.2134, None)]
+        ['21.3%', '-']
+        >>> [near.format_distance(metres) for metres in (2.4e-9, 312.4, 2345.0)]
+        ['0 m', '312 m', '2.35 km']
+        >>> Reach("hit", within="1e7").format_distance(5556000.0)
+        '5,556,000'
         """
         if distance is None:
             return "-"
@@ -317,7 +341,7 @@ class Reach:
     def text(self) -> str:
         """How near, for a sentence.
 
-        >>> Reach("hit", tau=0.3, unit="%").said, Reach("hit", within="500m", unit="m").said
+        >>> Reach("hit", tau=0.3, unit="%").text, Reach("hit", within="500m", unit="m").text
         ('within tau 30%', 'within 500m')
         """
         return (

@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
+from lakejoin.errors import InputError
 from lakejoin.model import Array
-from lakejoin.union.column_likeness import Likeness
+from lakejoin.render.answer_base import AnswerBase
+from lakejoin.render.report import Cell, Column, Report, Row, line, lines
+from lakejoin.text_format import clip, counted
+from lakejoin.union.column_likeness import Likeness, LikenessSign
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.engines.query import QueryTable
-    from lakejoin.store.catalog import TableEntry
     from lakejoin.store.segment import Segment
 
 PREVIEWED = 5  # rows in a preview
+_LONG = 200
+_MISSES_SHOWN = 5
+_COLUMNS = (
+    Column("#"),
+    Column("table", right=False, keep="end"),
+    Column("score", right=False),
+    Column("rows", right=False),
+    Column("columns", right=False),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewRows:
+    """Where the rows of a result are: their segment, and the indexes of the new ones."""
+
+    segment: Segment
+    indexes: Array
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedColumn:
     """A column of the query table and the column aligned with it, if any: `theirs` is its name,
-    `number` its index in its segment, `score_likeness` how alike they are, and why."""
+    `number` its index in its segment, `likeness` how alike they are, and why."""
 
     mine: str
     theirs: str | None = None
     number: int | None = None
     likeness: Likeness = field(default_factory=lambda: Likeness(0.0, ()))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> AlignedColumn:
+        """Read the JSON of `to_dict`."""
+        signs = tuple(LikenessSign(**sign) for sign in data["signs"])
+        return cls(data["mine"], data["theirs"], likeness=Likeness(data["score"], signs))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -49,9 +75,13 @@ class UnionResult:
     """A table whose rows could be appended to the query table.
 
     `alignment` has an entry for each column of the query table; `extra` are columns that align
-    with none of them. `new` are the indexes of the rows, of all `rows`, that the query table does
-    not have, by the aligned columns. `apart` says why the table should not be appended; empty if it
-    can be. `versions` are the names of copies and other versions of it.
+    with none of them. `new_rows` of all `rows` are not in the query table, by the aligned columns.
+    `apart` says why the table should not be appended; empty if it can be. `versions` are the names
+    of copies and other versions of it.
+
+    >>> result = lake.union({"name": ["Rome", "Ulm"], "land": ["Italy", "Germany"]})[0]
+    >>> result.table, result.new_rows
+    ('more.csv', 3)
     """
 
     rank: int
@@ -59,18 +89,37 @@ class UnionResult:
     score: float
     alignment: tuple[AlignedColumn, ...]
     extra: tuple[str, ...]
-    new: Array
+    new_rows: int
     rows: int
     apart: str
     versions: tuple[str, ...]
-    _mine: QueryTable
-    _segment: Segment
-    _entry: TableEntry
+    source: NewRows | None = None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> UnionResult:
+        """Read the JSON of `to_dict`."""
+        return cls(
+            **{
+                name: data[name] for name in ("rank", "table", "score", "new_rows", "rows", "apart")
+            },
+            alignment=tuple(map(AlignedColumn.from_dict, data["alignment"])),
+            extra=tuple(data["extra"]),
+            versions=tuple(data["versions"]),
+        )
 
     @property
-    def new_rows(self) -> int:
-        """How many rows the query table does not have."""
-        return len(self.new)
+    def located(self) -> NewRows:
+        """Where its rows are; an error if the index is elsewhere."""
+        if self.source is None:
+            raise InputError(
+                "the rows of this table are on the server; open the index to read them"
+            )
+        return self.source
+
+    @property
+    def new(self) -> Array:
+        """The indexes of the rows that the query table does not have."""
+        return self.located.indexes
 
     @property
     def pairs(self) -> tuple[AlignedColumn, ...]:
@@ -104,16 +153,43 @@ class UnionResult:
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{pair.mine} ← {pair.theirs}" for pair in self.pairs)
-        rows = f"{self.new_rows:,} of {self.rows:,} rows"
+        rows = f"{self.new_rows:,} of {self.rows:,} rows are new"
         return f"{self.table} ({self.score:.2f}): {rows}; {columns}"
+
+    def row(self) -> Row:
+        """The row of a report."""
+        known = self.rows - self.new_rows
+        new = counted(self.new_rows, "new row") + (f", {known:,} you already have" if known else "")
+        cells = (
+            Cell(str(self.rank), "dim"),
+            Cell(clip(self.table, _LONG), "bold"),
+            Cell(f"{self.score:.2f}", bar=self.score),
+            Cell(new),
+            Cell(f"{len(self.pairs)} of {counted(len(self.alignment), 'column')}"),
+        )
+        pairs = ", ".join(
+            pair.mine if pair.mine == pair.theirs else f"{pair.mine} ← {pair.theirs}"
+            for pair in self.pairs
+        )
+        details = (
+            f"would be empty: {', '.join(self.missing)}" if self.missing else "",
+            f"not appended: {', '.join(self.extra)}" if self.extra else "",
+            f"copies or versions: {', '.join(self.versions)}" if self.versions else "",
+        )
+        beneath = lines((clip(text, _LONG) for text in details), style="dim")
+        return Row(cells, (line(clip(pairs, _LONG)), *beneath))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnionAnswer(Sequence[UnionResult]):
+class UnionAnswer(AnswerBase[UnionResult]):
     """The tables whose rows could be appended to the query table, at most `k`, the best first.
 
     `misses` have similar columns but should not be appended: versions of the query table, tables
     without new rows, and tables that should rather be joined; each says why (`apart`).
+
+    >>> answer = lake.union({"name": ["Rome", "Ulm"], "land": ["Italy", "Germany"]})
+    >>> answer[:1].to_arrow().num_rows
+    5
     """
 
     table: str
@@ -123,22 +199,26 @@ class UnionAnswer(Sequence[UnionResult]):
     k: int
     seconds: float
     notes: tuple[str, ...]
-    _mine: QueryTable
+    query_table: QueryTable | None = None
 
-    def __len__(self) -> int:
-        return len(self.results)
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> UnionAnswer:
+        """Read the JSON of `to_dict`."""
+        return cls(
+            data["query"]["table"],
+            tuple(data["query"]["columns"]),
+            tuple(map(UnionResult.from_dict, data["results"])),
+            tuple(map(UnionResult.from_dict, data["misses"])),
+            data["k"],
+            data["seconds"],
+            tuple(data["notes"]),
+        )
 
-    def __iter__(self) -> Iterator[UnionResult]:
-        return iter(self.results)
-
-    @overload
-    def __getitem__(self, index: int) -> UnionResult: ...
-    @overload
-    def __getitem__(self, index: slice) -> UnionAnswer: ...
-    def __getitem__(self, index: int | slice) -> UnionResult | UnionAnswer:
-        if isinstance(index, slice):
-            return replace(self, results=self.results[index])
-        return self.results[index]
+    @property
+    def _mine(self) -> QueryTable:
+        if self.query_table is None:
+            raise InputError("these tables are on the server; open the index to append their rows")
+        return self.query_table
 
     def to_arrow(self) -> pa.Table:
         """The query table, then the new rows of every result, with a column that names the source
@@ -166,6 +246,25 @@ class UnionAnswer(Sequence[UnionResult]):
             "seconds": self.seconds,
         }
 
-    def __repr__(self) -> str:
-        lines = [f"{self.table}: {len(self)} tables whose rows could be appended"]
-        return "\n".join([*lines, *(f"{result.rank}  {result!r}" for result in self.results)])
+    def report(self) -> Report:
+        """What the answer shows."""
+        found = {0: "no table has rows", 1: "1 table has rows"}
+        head = found.get(len(self), f"{len(self):,} tables have rows")
+        misses = line(self.misses_text, style="warn")
+        return Report(
+            title=line(f"{clip(self.table, _LONG)}: {head} that could be appended"),
+            columns=_COLUMNS,
+            rows=tuple(result.row() for result in self.results),
+            notes=self.notes,
+            after=(line(), misses) if self.misses else (),
+        )
+
+    @property
+    def misses_text(self) -> str:
+        """The tables with similar columns that should not be appended, and why; empty if none."""
+        if not self.misses:
+            return ""
+        texts = "; ".join(f"{miss.table} ({miss.apart})" for miss in self.misses[:_MISSES_SHOWN])
+        more = len(self.misses) - _MISSES_SHOWN
+        rest = f"; and {more:,} more" if more > 0 else ""
+        return clip(f"similar columns, but not to be appended: {texts}{rest}", 900)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.model import Array, ColumnType
-from lakejoin.search.answer_display import format_percent
 from lakejoin.signals.chance import evidence
 from lakejoin.signals.name_similarity import compare_names
+from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
     from lakejoin.model import ColumnProfile
@@ -24,7 +24,7 @@ OF_VALUES, OF_NAMES, OF_MEANING, OF_FORM = 0.9, 0.8, 0.6, 0.6  # the largest sha
 SURE = 12.0  # nats from which shared values are not a coincidence
 _VAGUE = 0.45  # for equal but vague names: name, type, id
 _UNLIKE = 0.4  # factor if the values of two categories, or their forms, differ
-_FAR_APART = 0.1  # similarity below which two distributions of numbers are disjoint
+_DISJOINT = 0.1  # similarity below which two distributions of numbers are disjoint
 _CONVENTION = 0.6  # share of equal names from which both tables follow one convention
 _OTHER_NAME = 0.4  # factor, in that case, if only the form of the values is alike
 _STRONG = ("values", "names", "meaning")
@@ -33,7 +33,7 @@ _NUMBERED = re.compile(r"^(column|col|c|field|f|v|x|var|unnamed)?[\W_]*\d*$", re
 
 
 @dataclass(frozen=True, slots=True)
-class SharedValues:
+class ValueOverlap:
     """How many values two columns share (`both`), of the `fewer` in the smaller one; unrelated
     values would share a part `chance`."""
 
@@ -84,31 +84,31 @@ class NameContext:
 
 
 def score_likeness(
-    mine: ColumnSample,
-    theirs: ColumnSample,
-    shared: SharedValues,
+    query: ColumnSample,
+    lake: ColumnSample,
+    shared: ValueOverlap,
     named: NameContext,
     meaning: float = 0.0,
 ) -> Likeness:
     """How alike two columns of compatible types are; `meaning` is how much the vectors of their
     texts agree beyond chance."""
-    signals = [_of_values(shared), _of_names(mine.name, theirs.name, named)]
+    signals = [_compare_values(shared), _compare_names(query.name, lake.name, named)]
     if meaning > 0:
         signals.append(
             LikenessSign("meaning", OF_MEANING * meaning, "the texts have similar meanings")
         )
-    signals += _of_form(mine, theirs)
+    signals += _compare_forms(query, lake)
     signs = tuple(sign for sign in signals if sign.says > 0)
     doubt = 1.0
     for sign in signs:
         doubt *= 1 - sign.says
-    against = _against(mine, theirs, shared, meaning)
+    against = _doubt_factor(query, lake, shared, meaning)
     if named.alike >= _CONVENTION and not any(sign.what in _STRONG for sign in signs):
         against *= _OTHER_NAME
     return Likeness((1 - doubt) * against, signs)
 
 
-def compatible_types(one: ColumnType, other: ColumnType) -> bool:
+def compatible_types(left: ColumnType, right: ColumnType) -> bool:
     """Whether columns of two types could form one column.
 
     >>> compatible_types(ColumnType.INTEGER, ColumnType.DECIMAL)
@@ -116,13 +116,13 @@ def compatible_types(one: ColumnType, other: ColumnType) -> bool:
     >>> compatible_types(ColumnType.TEXT, ColumnType.INTEGER)
     False
     """
-    if ColumnType.EMPTY in (one, other) or ColumnType.MIXED in (one, other):
+    if ColumnType.EMPTY in (left, right) or ColumnType.MIXED in (left, right):
         return True
     numbers = (ColumnType.INTEGER, ColumnType.DECIMAL)
-    return one == other or (one in numbers and other in numbers)
+    return left == right or (left in numbers and right in numbers)
 
 
-def _of_values(shared: SharedValues) -> LikenessSign:
+def _compare_values(shared: ValueOverlap) -> LikenessSign:
     nats = evidence(min(shared.fewer, _MANY), shared.share, max(shared.chance, 1e-3))
     says = OF_VALUES * min(1.0, nats / SURE) * shared.share**0.5
     return LikenessSign("values", says, f"{format_percent(shared.share)} of the values are in both")
@@ -138,12 +138,12 @@ def plain_name(name: str) -> str:
     return "" if _NUMBERED.match(plain) else plain
 
 
-def _of_names(mine: str, theirs: str, named: NameContext) -> LikenessSign:
-    one, other = plain_name(mine), plain_name(theirs)
-    if not one or not other:
+def _compare_names(query_name: str, lake_name: str, named: NameContext) -> LikenessSign:
+    query, lake = plain_name(query_name), plain_name(lake_name)
+    if not query or not lake:
         return LikenessSign("names", 0.0, "")
-    alike = compare_names(mine, theirs).similarity
-    if one == other:
+    alike = compare_names(query_name, lake_name).similarity
+    if query == lake:
         alike = max(max(alike, _VAGUE) * (0.7 + 0.3 * named.telling), named.header)
         return LikenessSign("names", OF_NAMES * alike, "the names are the same")
     return LikenessSign(
@@ -151,39 +151,39 @@ def _of_names(mine: str, theirs: str, named: NameContext) -> LikenessSign:
     )
 
 
-def _of_form(mine: ColumnSample, theirs: ColumnSample) -> Iterator[LikenessSign]:
-    if mine.is_number and theirs.is_number:
-        alike = 2 * number_overlap(mine, theirs) - 1
+def _compare_forms(query: ColumnSample, lake: ColumnSample) -> Iterator[LikenessSign]:
+    if query.is_number and lake.is_number:
+        alike = 2 * number_overlap(query, lake) - 1
         yield LikenessSign(
             "form", OF_FORM * max(0.0, alike), "the numbers have a similar distribution"
         )
-    elif mine.is_text and theirs.is_text:
-        words = 0.5 * min(1.0, 2 * word_overlap(mine, theirs))
-        telling = 0.4 + 0.6 * min(pattern_share(mine), pattern_share(theirs))
+    elif query.is_text and lake.is_text:
+        words = 0.5 * min(1.0, 2 * word_overlap(query, lake))
+        telling = 0.4 + 0.6 * min(pattern_share(query), pattern_share(lake))
         yield LikenessSign(
             "form",
-            OF_FORM * telling * shape_overlap(mine, theirs),
+            OF_FORM * telling * shape_overlap(query, lake),
             "the values have the same format",
         )
         yield LikenessSign("words", OF_FORM * words, "the values share words")
-    elif mine.type == theirs.type == ColumnType.DATE:
+    elif query.type == lake.type == ColumnType.DATE:
         yield LikenessSign("form", OF_FORM / 2, "both hold dates")
 
 
-def _against(
-    mine: ColumnSample, theirs: ColumnSample, shared: SharedValues, meaning: float
+def _doubt_factor(
+    query: ColumnSample, lake: ColumnSample, shared: ValueOverlap, meaning: float
 ) -> float:
     """The factor by which values that should be the same, but differ, reduce the likeness."""
-    if mine.is_number and theirs.is_number:
+    if query.is_number and lake.is_number:
         # Rows to append may hold other numbers, but rarely under another name as well.
-        renamed = plain_name(mine.name) != plain_name(theirs.name)
-        return _UNLIKE if renamed and number_overlap(mine, theirs) < _FAR_APART else 1.0
-    if shared.both or meaning > 0.3 or not (mine.is_text and theirs.is_text):
+        renamed = plain_name(query.name) != plain_name(lake.name)
+        return _UNLIKE if renamed and number_overlap(query, lake) < _DISJOINT else 1.0
+    if shared.both or meaning > 0.3 or not (query.is_text and lake.is_text):
         return 1.0
-    if mine.is_category and theirs.is_category:
+    if query.is_category and lake.is_category:
         return _UNLIKE
     # Codes against words: one follows a pattern, the other does not.
-    unlike = abs(pattern_share(mine) - pattern_share(theirs)) > 0.8
+    unlike = abs(pattern_share(query) - pattern_share(lake)) > 0.8
     return _UNLIKE if unlike else 1.0
 
 
@@ -271,33 +271,33 @@ def _shares(shapes: Any) -> dict[str, float]:
     return {pattern: count / total for pattern, count in counts.items()}
 
 
-def shape_overlap(one: ColumnSample, other: ColumnSample) -> float:
+def shape_overlap(left: ColumnSample, right: ColumnSample) -> float:
     """How much the shapes of two columns' values overlap, 0 to 1.
 
     >>> a, b = (ColumnSample("", None, v) for v in (["a1", "b2", "cc3"], ["x9", "y8"]))
     >>> round(shape_overlap(a, b), 2)
     0.67
     """
-    return sum(min(share, other.shapes.get(s, 0.0)) for s, share in one.shapes.items())
+    return sum(min(share, right.shapes.get(s, 0.0)) for s, share in left.shapes.items())
 
 
-def word_overlap(one: ColumnSample, other: ColumnSample) -> float:
+def word_overlap(left: ColumnSample, right: ColumnSample) -> float:
     """The share of words that both have, of the column with fewer.
 
     >>> a, b = (ColumnSample("", None, v) for v in (["lake como", "lake garda"], ["lake lugano"]))
     >>> word_overlap(a, b)
     0.5
     """
-    return len(one.words & other.words) / max(1, min(len(one.words), len(other.words)))
+    return len(left.words & right.words) / max(1, min(len(left.words), len(right.words)))
 
 
-def pattern_share(one: ColumnSample) -> float:
+def pattern_share(column: ColumnSample) -> float:
     """The share of values whose shape is more distinctive than plain words or a number.
 
     >>> pattern_share(ColumnSample("", None, ["AB-12", "bern", "17"]))
     0.3333333333333333
     """
-    return sum(share for s, share in one.shapes.items() if _is_distinctive(s))
+    return sum(share for s, share in column.shapes.items() if _is_distinctive(s))
 
 
 def _is_distinctive(pattern: str) -> bool:
@@ -306,18 +306,16 @@ def _is_distinctive(pattern: str) -> bool:
     return letters_and_digits or bool(signs) or pattern.count("-") > 1
 
 
-def number_overlap(one: ColumnSample, other: ColumnSample) -> float:
+def number_overlap(left: ColumnSample, right: ColumnSample) -> float:
     """How similar two distributions of numbers are: 1 minus their Kolmogorov-Smirnov distance.
 
     >>> a, b, c = (ColumnSample("", None, v) for v in (["1", "2", "3"], ["2", "2.5"], ["700"]))
     >>> round(number_overlap(a, b), 2), number_overlap(a, c), number_overlap(a, a)
     (0.67, 0.0, 1.0)
     """
-    mine, theirs = one.numbers, other.numbers
-    if not len(mine) or not len(theirs):
+    columns = left.numbers, right.numbers
+    if not all(map(len, columns)):
         return 0.0
-    both = np.concatenate([mine, theirs])
-    below = np.searchsorted(mine, both, side="right") / len(mine)
-    return float(
-        1 - np.abs(below - np.searchsorted(theirs, both, side="right") / len(theirs)).max()
-    )
+    both = np.concatenate(columns)
+    below = [np.searchsorted(column, both, side="right") / len(column) for column in columns]
+    return float(1 - np.abs(below[0] - below[1]).max())

@@ -18,7 +18,7 @@ from lakejoin.union.column_likeness import (
     ColumnSample,
     Likeness,
     NameContext,
-    SharedValues,
+    ValueOverlap,
     compatible_types,
     plain_name,
     score_likeness,
@@ -48,7 +48,7 @@ class ComparedTable:
     segment: Segment
     entry: TableEntry
     columns: tuple[ColumnEntry, ...]
-    pairs: ColumnPairs
+    pairs: Alignment
     likenesses: tuple[Likeness, ...]
     score: float
 
@@ -57,126 +57,133 @@ class TableComparer:
     """Compares lake tables with the query table; facts about its columns are computed once."""
 
     def __init__(
-        self, searcher: Searcher, mine: QueryTable, names: LakeNames, weights: Array
+        self, searcher: Searcher, query_table: QueryTable, names: LakeNames, weights: Array
     ) -> None:
         self._segments = searcher.snapshot.segments
         self._every = searcher.snapshot.manifest.options.all_columns
-        self._mine = mine
+        self._query_table = query_table
         self._names = names
         self._weights = weights[:COLUMNS]
         self._chances: dict[int, ChanceEstimator] = {}
         self._codes: dict[tuple[int, int], Array] = {}
-        self._tables: dict[tuple[int, int], _Theirs] = {}
+        self._tables: dict[tuple[int, int], _LakeTable] = {}
 
     @cached_property
-    def looks(self) -> list[ColumnSample]:
+    def samples(self) -> list[ColumnSample]:
         """The columns of the query table."""
-        names, profiles = self._mine.column_names, self._mine.profiles()
+        names, profiles = self._query_table.column_names, self._query_table.profiles()
         return [
             ColumnSample(names[query_column], profiles[query_column], self._some(query_column))
             for query_column in range(min(len(names), COLUMNS))
         ]
 
     def _some(self, query_column: int) -> Sequence[str]:
-        tokens = self._mine.query(query_column).tokens
-        found: Sequence[str] = tokens.take(_spread(len(tokens))).to_pylist()
-        return found
+        tokens = self._query_table.query(query_column).tokens
+        texts: Sequence[str] = tokens.take(_spread(len(tokens))).to_pylist()
+        return texts
 
     def compare(
-        self, number: int, table: int, meant: ColumnMeanings | None = None
+        self, segment_index: int, table: int, meanings: ColumnMeanings | None = None
     ) -> ComparedTable:
-        """Compare a lake table; with `meant`, by the meaning of texts too."""
-        theirs = self._table(number, table)
-        named = theirs.named(self._mine.column_names)
-        found = [
+        """Compare a lake table; with `meanings`, by the meaning of texts too."""
+        lake = self._table(segment_index, table)
+        named = lake.compare_headers(self._query_table.column_names)
+        likenesses = [
             [
-                self._likeness(query_column, column, theirs, named, meant)
-                for column in range(theirs.width)
+                self._likeness(query_column, column, lake, named, meanings)
+                for column in range(lake.width)
             ]
-            for query_column in range(len(self.looks))
+            for query_column in range(len(self.samples))
         ]
-        scores = np.array([[like.score for like in row] for row in found])
+        scores = np.array([[like.score for like in row] for row in likenesses])
         weights = np.array(
-            [column_weight(self._names.specificity(entry.name)) for entry in theirs.columns]
+            [column_weight(self._names.specificity(entry.name)) for entry in lake.columns]
         )
         pairs, score = choose_alignment(scores, lambda some: self._worth(scores, weights, some))
-        alike = tuple(found[mine][their] for mine, their in pairs)
+        alike = tuple(likenesses[query_column][column] for query_column, column in pairs)
         return ComparedTable(
-            number, theirs.segment, theirs.entry, theirs.columns, pairs, alike, score
+            segment_index, lake.segment, lake.entry, lake.columns, pairs, alike, score
         )
 
-    def _table(self, number: int, table: int) -> _Theirs:
-        if (number, table) not in self._tables:
-            self._tables[number, table] = _Theirs(number, self._segments[number], table)
-        return self._tables[number, table]
+    def _table(self, segment_index: int, table: int) -> _LakeTable:
+        if (segment_index, table) not in self._tables:
+            segment = self._segments[segment_index]
+            self._tables[segment_index, table] = _LakeTable(segment_index, segment, table)
+        return self._tables[segment_index, table]
 
-    def _worth(self, scores: Array, weights: Array, pairs: ColumnPairs) -> float:
+    def _worth(self, scores: Array, weights: Array, pairs: Alignment) -> float:
         """How alike the aligned columns are, times how much of both tables they cover."""
-        mine, theirs = (np.array(places) for places in zip(*pairs, strict=True))
-        count = self._weights[mine]
-        goodness = float(np.exp((count * np.log(scores[mine, theirs])).sum() / count.sum()))
+        query_columns, lake_columns = (np.array(indexes) for indexes in zip(*pairs, strict=True))
+        count = self._weights[query_columns]
+        aligned = scores[query_columns, lake_columns]
+        goodness = float(np.exp((count * np.log(aligned)).sum() / count.sum()))
         covered = count.sum() / self._weights.sum()
-        of_theirs = weights[theirs].sum() / weights.sum()
-        return goodness * float(covered**QUERY_WEIGHT * of_theirs ** (1 - QUERY_WEIGHT))
+        lake_covered = weights[lake_columns].sum() / weights.sum()
+        return goodness * float(covered**QUERY_WEIGHT * lake_covered ** (1 - QUERY_WEIGHT))
 
     def _likeness(
         self,
         query_column: int,
         column: int,
-        theirs: _Theirs,
+        lake_table: _LakeTable,
         named: NameContext,
-        meant: ColumnMeanings | None,
+        meanings: ColumnMeanings | None,
     ) -> Likeness:
-        mine, look = self.looks[query_column], theirs.looks[column]
-        if not compatible_types(mine.type, look.type):
+        query, lake = self.samples[query_column], lake_table.samples[column]
+        if not compatible_types(query.type, lake.type):
             return NOT_ALIKE
-        if (query_column, column) not in theirs.shared:
-            theirs.shared[query_column, column] = self._shared(query_column, theirs, column)
-        shared = theirs.shared[query_column, column]
-        meaning = meant.similarity(query_column, mine, look) if meant and not shared.both else 0.0
-        named = replace(named, telling=self._names.specificity(look.name))
-        return score_likeness(mine, look, shared, named, meaning)
+        if (query_column, column) not in lake_table.shared:
+            lake_table.shared[query_column, column] = self._count_shared(
+                query_column, lake_table, column
+            )
+        shared = lake_table.shared[query_column, column]
+        meaning = 0.0
+        if meanings and not shared.both:
+            meaning = meanings.similarity(query_column, query, lake)
+        named = replace(named, telling=self._names.specificity(lake.name))
+        return score_likeness(query, lake, shared, named, meaning)
 
-    def _shared(self, query_column: int, theirs: _Theirs, column: int) -> SharedValues:
+    def _count_shared(self, query_column: int, lake_table: _LakeTable, column: int) -> ValueOverlap:
         """The values that both columns hold, if both are searched."""
-        mine, entry = self.looks[query_column].profile, theirs.columns[column]
+        query, entry = self.samples[query_column].profile, lake_table.columns[column]
         size = entry.profile.distinct
-        if not (entry.indexed and size and is_searched(mine.type, self._every) and mine.distinct):
-            return SharedValues()
-        ours, codes = self._located(query_column, theirs.number), theirs.codes[column]
-        smaller, larger = (ours, codes) if len(ours) < len(codes) else (codes, ours)
+        if not (entry.indexed and size and is_searched(query.type, self._every) and query.distinct):
+            return ValueOverlap()
+        codes = self._locate_codes(query_column, lake_table.segment_index), lake_table.codes[column]
+        smaller, larger = codes if len(codes[0]) < len(codes[1]) else codes[::-1]
         both = int(is_among(smaller, larger).sum())
-        fewer = min(mine.distinct, size)
+        fewer = min(query.distinct, size)
         if both < max(2, _FEW * fewer):
-            return SharedValues(both, fewer, 1.0)
+            return ValueOverlap(both, fewer, 1.0)
         if query_column not in self._chances:
-            self._chances[query_column] = ChanceEstimator(self._mine.query(query_column))
+            self._chances[query_column] = ChanceEstimator(self._query_table.query(query_column))
         chance = self._chances[query_column].of(
-            theirs.number, theirs.segment, entry.column_id, size
+            lake_table.segment_index, lake_table.segment, entry.column_id, size
         )
-        return SharedValues(both, fewer, chance)
+        return ValueOverlap(both, fewer, chance)
 
-    def _located(self, query_column: int, number: int) -> Array:
+    def _locate_codes(self, query_column: int, segment_index: int) -> Array:
         """The codes of a column's values in a segment, ascending."""
         from lakejoin.store.dictionary import NOT_FOUND
 
-        if (query_column, number) not in self._codes:
-            codes = locate_codes(self._mine.query(query_column), number, self._segments[number])
-            self._codes[query_column, number] = np.sort(codes[codes != NOT_FOUND])
-        return self._codes[query_column, number]
+        if (query_column, segment_index) not in self._codes:
+            query, segment = self._query_table.query(query_column), self._segments[segment_index]
+            codes = locate_codes(query, segment_index, segment)
+            self._codes[query_column, segment_index] = np.sort(codes[codes != NOT_FOUND])
+        return self._codes[query_column, segment_index]
 
 
-class _Theirs:
+class _LakeTable:
     """A lake table that is compared; facts about its columns are computed once."""
 
-    def __init__(self, number: int, segment: Segment, table: int) -> None:
-        self.number = number
+    def __init__(self, segment_index: int, segment: Segment, table: int) -> None:
+        self.segment_index = segment_index
         self.segment = segment
         self.entry = segment.catalog.table(table)
         self.columns = tuple(segment.catalog.columns_of(self.entry)[:COLUMNS])
         self.width = len(self.columns)
         # By column of the query table and of this one.
-        self.shared: dict[tuple[int, int], SharedValues] = {}
+        self.shared: dict[tuple[int, int], ValueOverlap] = {}
 
     @cached_property
     def codes(self) -> list[Array]:
@@ -190,7 +197,7 @@ class _Theirs:
         ]
 
     @cached_property
-    def looks(self) -> list[ColumnSample]:
+    def samples(self) -> list[ColumnSample]:
         """The columns with some of their texts, which are looked up together."""
         some = [np.sort(codes[_spread(len(codes))]) for codes in self.codes]
         texts = self.segment.dictionary.texts.take(np.concatenate(some)).to_pylist()
@@ -200,14 +207,14 @@ class _Theirs:
             for entry, codes, end in zip(self.columns, some, ends, strict=True)
         ]
 
-    def named(self, names: Sequence[str]) -> NameContext:
+    def compare_headers(self, names: Sequence[str]) -> NameContext:
         """How much of both headers is the same: of the whole, if more than one name is, and of the
         shorter one."""
-        mine = {plain_name(name) for name in names[:COLUMNS]} - {""}
-        theirs = {plain_name(entry.name) for entry in self.columns} - {""}
-        both = len(mine & theirs)
-        whole = 2 * both / max(1, len(mine) + len(theirs)) if both > 1 else 0.0
-        return NameContext(1.0, whole, both / max(1, min(len(mine), len(theirs))))
+        query_names = {plain_name(name) for name in names[:COLUMNS]} - {""}
+        lake_names = {plain_name(entry.name) for entry in self.columns} - {""}
+        both = len(query_names & lake_names)
+        whole = 2 * both / max(1, len(query_names) + len(lake_names)) if both > 1 else 0.0
+        return NameContext(1.0, whole, both / max(1, min(len(query_names), len(lake_names))))
 
 
 def _spread(size: int) -> Array:
@@ -215,14 +222,13 @@ def _spread(size: int) -> Array:
     return np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64)
 
 
-ColumnPairs = tuple[
-    tuple[int, int], ...
-]  # (column of the query table, column of the lake table), by the first
+# (Column of the query table, column of the lake table), by the first.
+Alignment = tuple[tuple[int, int], ...]
 
 _NOTHING = 1e-12  # rounding error of sums
 
 
-def best_alignments(likeness: Array) -> Iterator[ColumnPairs]:
+def best_alignments(likeness: Array) -> Iterator[Alignment]:
     """Yield the best 1-alignment, 2-alignment, and so on, of pairs with a likeness above 0.
 
     >>> likeness = np.array([[0.9, 0.8], [0.8, 0.0]])
@@ -275,8 +281,8 @@ def _shortest_path(cost: Array, partner: Array) -> list[tuple[int, int]] | None:
 
 
 def choose_alignment(
-    likeness: Array, worth: Callable[[ColumnPairs], float]
-) -> tuple[ColumnPairs, float]:
+    likeness: Array, worth: Callable[[Alignment], float]
+) -> tuple[Alignment, float]:
     """The alignment with the highest `worth` among the best c-alignments, and its worth; empty if
     no columns are alike.
 
@@ -284,7 +290,7 @@ def choose_alignment(
     >>> choose_alignment(likeness, lambda pairs: float(min(likeness[p] for p in pairs)))
     (((0, 0),), 0.9)
     """
-    best: ColumnPairs = ()
+    best: Alignment = ()
     most = 0.0
     for pairs in best_alignments(likeness):
         value = worth(pairs)

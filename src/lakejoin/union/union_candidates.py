@@ -36,7 +36,7 @@ _SEARCHED = 12  # columns of the query table whose values are searched for
 _SIMILAR = 15  # tables that are added for their profiles alone
 _PROFILED = 50  # columns of the query table whose profiles are compared
 _LENGTHS, _UNIQUE = 3.0, 2.0  # weights of differences in length and in repetition
-_MEANT = 2  # columns of the query table that are searched for by meaning
+_BY_MEANING = 2  # columns of the query table that are searched for by meaning
 _FETCHED = 100  # lake columns fetched for each
 _HALF = 0.5  # share of the best column's matches from which a column is counted as common
 _EVERYWHERE = 0.3  # weight of a column that every table has
@@ -63,10 +63,8 @@ def find_candidates(
     )
     of_values: dict[TableRef, dict[int, float]] = {}
     of_names: dict[TableRef, dict[int, float]] = {}
-    notes: list[str] = []
     for column in _searchable(searcher, query_table):
-        results, remarks = searcher.results(query_table, column, _OPTIONS)
-        notes += [remark for remark in remarks if "left out" in remark]
+        results, _ = searcher.results(query_table, column, _OPTIONS)
         most = max((result.matched for result in results), default=0)
         common = sum(result.matched >= _HALF * most for result in results)
         rare = 1 - math.log(max(1, common)) / math.log(max(2, names.columns))
@@ -76,12 +74,12 @@ def find_candidates(
             share = result.matched / max(1, min(result.query_size, result.column_size))
             table = result.found.segment_index, result.found.table_index
             _keep_best(of_values, table, column, share)
-    for column in _with_meaning(searcher, query_table):
+    for column in _meaning_columns(searcher, query_table):
         for segment, lake_column, share in find_near_columns(searcher, query_table, column):
             table = segment, searcher.table_of(segment, lake_column)
             _keep_best(of_values, table, column, share)
     excluded = searcher.excluded(query_table, 0).columns
-    for segment, index, lake_column, column in _named_alike(
+    for segment, index, lake_column, column in _find_same_names(
         searcher.snapshot, query_table.column_names
     ):
         if lake_column not in excluded[segment]:
@@ -93,7 +91,8 @@ def find_candidates(
             worth[table] = worth.get(table, 0.0) + total
     order = sorted(worth, key=lambda table: (-worth[table], table))[:COMPARED]
     order += find_similar_profiles(searcher, query_table, excluded, {*order})
-    return UnionCandidates(tuple(order), weights, tuple(dict.fromkeys(notes)))
+    notes = searcher.note_left_out_tables(query_table, 0)
+    return UnionCandidates(tuple(order), weights, tuple(notes))
 
 
 def find_similar_profiles(
@@ -102,7 +101,7 @@ def find_similar_profiles(
     """The tables, other than the known ones, whose columns have similar profiles."""
     scored: list[tuple[float, TableRef]] = []
     profiles = [profile for profile in query_table.profiles() if profile.distinct][:_PROFILED]
-    for number, segment in enumerate(searcher.snapshot.segments):
+    for segment_index, segment in enumerate(searcher.snapshot.segments):
         columns = segment.catalog.columns
         first = segment.catalog.tables["first"].to_numpy()
         width = segment.catalog.tables["width"].to_numpy()
@@ -114,16 +113,17 @@ def find_similar_profiles(
         unique = columns["uniqueness"].to_numpy()
         score = np.zeros(len(first))
         for profile in profiles:
-            apart = _LENGTHS * np.abs(np.log(length / max(profile.mean_length, 0.1)))
-            apart += _UNIQUE * np.abs(unique - profile.uniqueness)
-            near = np.exp(-apart) * (kinds == profile.type)
+            distance = _LENGTHS * np.abs(np.log(length / max(profile.mean_length, 0.1)))
+            distance += _UNIQUE * np.abs(unique - profile.uniqueness)
+            near = np.exp(-distance) * (kinds == profile.type)
             best = np.zeros(len(first))
             np.maximum.at(best, of_table, near)
             score += best
         score /= np.maximum(len(profiles), width)
-        score[of_table[excluded[number]]] = 0.0
+        score[of_table[excluded[segment_index]]] = 0.0
         tables = np.argsort(-score, kind="stable")[: _SIMILAR + len(known)].tolist()
-        scored += [(-float(score[table]), (number, table)) for table in tables if score[table]]
+        nonzero = (table for table in tables if score[table])
+        scored += [(-float(score[table]), (segment_index, table)) for table in nonzero]
     return [table for _, table in sorted(scored) if table not in known][:_SIMILAR]
 
 
@@ -140,10 +140,10 @@ def _keep_best(
     shares[column] = max(shares.get(column, 0.0), share)
 
 
-def _searchable(searcher: Searcher, mine: QueryTable) -> list[int]:
+def _searchable(searcher: Searcher, query_table: QueryTable) -> list[int]:
     """The columns of the query table to search with, those with the most values first."""
     every = searcher.snapshot.manifest.options.all_columns
-    profiles = mine.profiles()
+    profiles = query_table.profiles()
     usable = [
         column
         for column, profile in enumerate(profiles)
@@ -152,13 +152,13 @@ def _searchable(searcher: Searcher, mine: QueryTable) -> list[int]:
     return sorted(usable, key=lambda column: -profiles[column].distinct)[:_SEARCHED]
 
 
-def _with_meaning(searcher: Searcher, mine: QueryTable) -> list[int]:
+def _meaning_columns(searcher: Searcher, query_table: QueryTable) -> list[int]:
     """The text columns to search with by meaning too, those with the most values first."""
     if searcher.snapshot.manifest.options.meaning is None:
         return []
-    profiles = mine.profiles()
-    texts = [column for column, one in enumerate(profiles) if one.type is ColumnType.TEXT]
-    return sorted(texts, key=lambda column: -profiles[column].distinct)[:_MEANT]
+    profiles = query_table.profiles()
+    texts = [column for column, profile in enumerate(profiles) if profile.type is ColumnType.TEXT]
+    return sorted(texts, key=lambda column: -profiles[column].distinct)[:_BY_MEANING]
 
 
 class _Names:
@@ -184,25 +184,25 @@ def _plain(names: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(pc.utf8_lower(names), r"[\s_\-.]+", "")
 
 
-def _named_alike(snapshot: Snapshot, names: Sequence[str]) -> list[tuple[int, int, int, int]]:
+def _find_same_names(snapshot: Snapshot, names: Sequence[str]) -> list[tuple[int, int, int, int]]:
     """(segment, table, column, column of the query table) for lake columns with a matching name."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if snapshot not in _NAMES:
         _NAMES[snapshot] = _Names(snapshot)
-    known = _NAMES[snapshot]
-    mine = _plain(pa.array(names, pa.string()))
-    found = []
-    for number, plain in enumerate(known.plain):
-        matches = pc.index_in(plain, value_set=mine)
+    lake_names = _NAMES[snapshot]
+    query_names = _plain(pa.array(names, pa.string()))
+    matching = []
+    for segment_index, plain in enumerate(lake_names.plain):
+        matches = pc.index_in(plain, value_set=query_names)
         matches = matches.combine_chunks() if isinstance(matches, pa.ChunkedArray) else matches
         columns = np.flatnonzero(np.asarray(matches.is_valid()))
         indexes = np.asarray(matches.take(pa.array(columns))).tolist()
-        tables = np.searchsorted(known.first[number], columns, side="right") - 1
-        found += [
-            (number, table, column, index)
+        tables = np.searchsorted(lake_names.first[segment_index], columns, side="right") - 1
+        matching += [
+            (segment_index, table, column, index)
             for table, column, index in zip(tables.tolist(), columns.tolist(), indexes, strict=True)
             if names[index]
         ]
-    return found
+    return matching

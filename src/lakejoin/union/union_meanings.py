@@ -50,48 +50,46 @@ class ColumnMeanings:
     encoder: Encoder
     segments: tuple[Segment, ...]
     _middles: dict[int, _Middle | None] = field(default_factory=dict)
-    _theirs: dict[int, Array | None] = field(default_factory=dict)
+    _lake_vectors: dict[int, Array | None] = field(default_factory=dict)
 
-    def similarity(self, query_column: int, mine: ColumnSample, theirs: ColumnSample) -> float:
+    def similarity(self, query_column: int, query: ColumnSample, lake: ColumnSample) -> float:
         """How close the texts of a lake column are to those of the query column, 0 to 1."""
-        if not (mine.is_text and theirs.is_text):
+        if not (query.is_text and lake.is_text):
             return 0.0
         if query_column not in self._middles:
-            self._middles[query_column] = self._middle(mine)
+            self._middles[query_column] = self._middle(query)
         middle = self._middles[query_column]
-        vectors = None if middle is None else self._vectors(theirs)
+        vectors = None if middle is None else self._vectors(lake)
         if middle is None or vectors is None:
             return 0.0
         near = float((vectors @ middle.vector).mean())
         return min(1.0, max(0.0, (near - middle.others) / (middle.own - middle.others)))
 
-    def _middle(self, mine: ColumnSample) -> _Middle | None:
+    def _middle(self, query: ColumnSample) -> _Middle | None:
         import pyarrow as pa
 
-        vectors = self._encoded(mine)
+        vectors = self._encode_some(query)
         if vectors is None:
             return None
-        half = (
-            len(vectors) // 2
-        )  # one half gives the centre, the other how close own texts are to it
+        half = len(vectors) // 2  # for the centre; the rest shows how close own texts are to it
         middle = _unit(vectors[:half].mean(axis=0))
         own = float((vectors[half:] @ middle).mean())
-        drawn = draw_lake_texts(self.segments, pa.array(mine.values, pa.large_string()))
+        drawn = draw_lake_texts(self.segments, pa.array(query.values, pa.large_string()))
         if not drawn:
             return None
         others = float((self.encoder.encode(drawn) @ middle).mean())
         return _Middle(middle, own, others) if own - others > _LEAST else None
 
-    def _vectors(self, theirs: ColumnSample) -> Array | None:
-        key = id(theirs)
-        if key not in self._theirs:
-            self._theirs[key] = self._encoded(theirs)
-        return self._theirs[key]
+    def _vectors(self, lake: ColumnSample) -> Array | None:
+        key = id(lake)
+        if key not in self._lake_vectors:
+            self._lake_vectors[key] = self._encode_some(lake)
+        return self._lake_vectors[key]
 
-    def _encoded(self, look: ColumnSample) -> Array | None:
+    def _encode_some(self, column: ColumnSample) -> Array | None:
         import pyarrow as pa
 
-        some = list(look.values)[:: max(1, len(look.values) // _TEXTS)][:_TEXTS]
+        some = list(column.values)[:: max(1, len(column.values) // _TEXTS)][:_TEXTS]
         if len(some) < 4 or not look_like_words(pa.array(some, pa.large_string())):
             return None
         return self.encoder.encode(some)

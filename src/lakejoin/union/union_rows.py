@@ -11,9 +11,9 @@ import numpy as np
 
 from lakejoin.engines.query import NO_CELL
 from lakejoin.model import Array
-from lakejoin.search.evidence import make_names_unique
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.rows import NULL
+from lakejoin.values.column_names import make_names_unique
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,10 +32,12 @@ _TYPED = (".parquet", ".arrow", ".feather")  # file formats with types
 def read_new_rows(result: UnionResult, limit: int | None) -> pa.Table:
     """The first new rows of a result, or all of them, as texts."""
     end = result.new_rows if limit is None else min(limit, result.new_rows)
-    return _theirs(result, 0, end, _texts(len(result.alignment)))
+    return _read_lake_rows(result, 0, end, _texts(len(result.alignment)))
 
 
-def _theirs(result: UnionResult, begin: int, end: int, types: Sequence[pa.DataType]) -> pa.Table:
+def _read_lake_rows(
+    result: UnionResult, begin: int, end: int, types: Sequence[pa.DataType]
+) -> pa.Table:
     import pyarrow as pa
 
     rows = result.new[begin:end]
@@ -52,30 +54,30 @@ def _theirs(result: UnionResult, begin: int, end: int, types: Sequence[pa.DataTy
 
 def _cells(result: UnionResult, column: int, rows: Array, kind: pa.DataType) -> pa.Array:
     """Cells of a lake column as texts, or as values of another type."""
-    segment = result._segment
+    segment = result.located.segment
     ids = segment.rows.value_ids(column, result.rows)[rows]
     if _is_text(kind):
         return segment.rows.texts(ids, segment.dictionary.texts)
     import pyarrow as pa
 
     codes = segment.rows.codes_of(ids)
-    distinct, places = np.unique(codes[codes != NULL], return_inverse=True)
+    distinct, positions = np.unique(codes[codes != NULL], return_inverse=True)
     of_row = np.zeros(len(codes), np.int64)
-    of_row[codes != NULL] = places
+    of_row[codes != NULL] = positions
     values = segment.dictionary.texts.take(distinct).cast(kind)
     return values.take(pa.array(of_row, mask=codes == NULL))
 
 
-def _mine(mine: QueryTable, types: Sequence[pa.DataType]) -> pa.Table:
+def _read_query_rows(query_table: QueryTable, types: Sequence[pa.DataType]) -> pa.Table:
     """The rows of the query table, as texts or as values of other types."""
     import pyarrow as pa
 
     columns = []
     for column_index, kind in enumerate(types):
-        known = mine.spellings(column_index)
-        cells = pa.array(known.cells, mask=known.cells == NO_CELL)
-        columns.append(known.texts.cast(kind).take(cells))
-    return pa.Table.from_arrays(columns, names=make_names_unique(mine.column_names))
+        spelled = query_table.spellings(column_index)
+        cells = pa.array(spelled.cells, mask=spelled.cells == NO_CELL)
+        columns.append(spelled.texts.cast(kind).take(cells))
+    return pa.Table.from_arrays(columns, names=make_names_unique(query_table.column_names))
 
 
 # -- types -----------------------------------------------------------------------------------------
@@ -115,17 +117,17 @@ def _keeps(kind: pa.DataType) -> bool:
 
 
 def _all_are(
-    mine: QueryTable, results: Sequence[UnionResult], column_index: int, kind: pa.DataType
+    query_table: QueryTable, results: Sequence[UnionResult], column_index: int, kind: pa.DataType
 ) -> bool:
     """Whether all values of a column, old and new, fit a type."""
     import pyarrow as pa
 
     try:
-        mine.spellings(column_index).texts.cast(kind)
+        query_table.spellings(column_index).texts.cast(kind)
         for result in results:
-            number = result.alignment[column_index].number
-            if number is not None:
-                _cells(result, number, result.new, kind)
+            lake_column = result.alignment[column_index].number
+            if lake_column is not None:
+                _cells(result, lake_column, result.new, kind)
     except pa.ArrowInvalid:
         return False
     return True
@@ -135,14 +137,14 @@ def _all_are(
 
 
 def _batches(
-    mine: QueryTable, results: Sequence[UnionResult], types: Sequence[pa.DataType]
+    query_table: QueryTable, results: Sequence[UnionResult], types: Sequence[pa.DataType]
 ) -> Iterator[pa.RecordBatch]:
     """The union, table by table."""
-    yield from _with_source(_mine(mine, types), mine.name)
-    mine.release()
+    yield from _with_source(_read_query_rows(query_table, types), query_table.name)
+    query_table.release()
     for result in results:
         for begin in range(0, result.new_rows, _BATCH):
-            some = _theirs(result, begin, begin + _BATCH, types)
+            some = _read_lake_rows(result, begin, begin + _BATCH, types)
             yield from _with_source(some, result.table)
 
 
@@ -152,14 +154,14 @@ def _with_source(rows: pa.Table, name: str) -> Iterable[pa.RecordBatch]:
     names = make_names_unique([*rows.column_names, SOURCE])
     source = pa.array(np.full(rows.num_rows, name, dtype=object), pa.large_string())
     whole = pa.Table.from_arrays([*rows.columns, source], names=names)
-    found: Iterable[pa.RecordBatch] = whole.to_batches(_BATCH)
-    return found
+    batches: Iterable[pa.RecordBatch] = whole.to_batches(_BATCH)
+    return batches
 
 
-def _schema(mine: QueryTable, types: Sequence[pa.DataType]) -> pa.Schema:
+def _schema(query_table: QueryTable, types: Sequence[pa.DataType]) -> pa.Schema:
     import pyarrow as pa
 
-    names = make_names_unique([*mine.column_names, SOURCE])
+    names = make_names_unique([*query_table.column_names, SOURCE])
     return pa.schema(list(zip(names, [*types, pa.large_string()], strict=True)))
 
 
@@ -189,9 +191,9 @@ _UNKNOWN = np.uint32(NULL - 1)  # a value that the segment does not have
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowComparison:
-    """The `new` rows of a lake table, of `total`; `met` is the share of the query table's rows that
-    it has. `apart` is how well the compared columns identify rows: distinct combinations per row,
-    in the better of the two tables."""
+    """The `new` rows of a lake table, of `total`; it has the share `matched_share` of the query
+    table's rows. `uniqueness` is how well the compared columns identify rows: distinct combinations
+    per row, in the better of the two tables."""
 
     new: Array
     total: int
@@ -208,50 +210,50 @@ def compare_rows(
     query_table: QueryTable, segment: Segment, entry: TableEntry, pairs: Sequence[tuple[int, int]]
 ) -> RowComparison:
     """Compare rows by pairs of (column of the query table, column of the segment)."""
-    ours = [_my_codes(query_table, segment, column_index) for column_index, _ in pairs]
-    theirs = [segment.rows.codes(column, entry.rows) for _, column in pairs]
-    held = contained_rows(ours, theirs)
-    met = float(contained_rows(theirs, ours).mean()) if held.any() else 0.0
-    own = [query_table.cells(column_index)[1] for column_index, _ in pairs]
-    apart = max(_distinct(own) / max(1, query_table.rows()), _distinct(theirs) / max(1, entry.rows))
-    return RowComparison(np.flatnonzero(~held), entry.rows, met, apart)
+    query = [_query_codes(query_table, segment, column_index) for column_index, _ in pairs]
+    lake = [segment.rows.codes(column, entry.rows) for _, column in pairs]
+    contained = contained_rows(query, lake)
+    matched = float(contained_rows(lake, query).mean()) if contained.any() else 0.0
+    cells = [query_table.cells(column_index)[1] for column_index, _ in pairs]
+    unique = _distinct(cells) / max(1, query_table.rows()), _distinct(lake) / max(1, entry.rows)
+    return RowComparison(np.flatnonzero(~contained), entry.rows, matched, max(unique))
 
 
-def contained_rows(ours: Sequence[Array], theirs: Sequence[Array]) -> Array:
-    """Which rows of `theirs` are among the rows of `ours`; both are columns of codes.
+def contained_rows(left: Sequence[Array], right: Sequence[Array]) -> Array:
+    """Which rows of `right` are among the rows of `left`; both are columns of codes.
 
-    >>> mine = [np.array([1, 2]), np.array([5, 6])]
-    >>> contained_rows(mine, [np.array([2, 2]), np.array([6, 5])]).tolist()
+    >>> left = [np.array([1, 2]), np.array([5, 6])]
+    >>> contained_rows(left, [np.array([2, 2]), np.array([6, 5])]).tolist()
     [True, False]
     """
-    total = len(theirs[0])
-    held = np.ones(total, dtype=bool)
-    for one, other in zip(ours, theirs, strict=True):
-        held[held] = np.isin(other[held], one)
-    rows = np.flatnonzero(held)
-    if not len(rows):
-        return held
-    # Rows of both get one number that is refined with each column; equal numbers are equal rows.
-    numbers = np.zeros(len(ours[0]) + len(rows), dtype=np.int64)
-    for one, other in zip(ours, theirs, strict=True):
-        _, codes = np.unique(np.concatenate([one, other[rows]]), return_inverse=True)
-        _, numbers = np.unique(numbers * (codes.max() + 1) + codes, return_inverse=True)
-    held[rows] = np.isin(numbers[len(ours[0]) :], numbers[: len(ours[0])])
-    return held
+    columns = list(zip(left, right, strict=True))
+    contained = np.ones(len(right[0]), dtype=bool)
+    for left_codes, codes in columns:
+        contained[contained] = np.isin(codes[contained], left_codes)
+    rows = np.flatnonzero(contained)
+    if len(rows):
+        ids = _row_ids([np.concatenate([left_codes, codes[rows]]) for left_codes, codes in columns])
+        contained[rows] = np.isin(ids[len(left[0]) :], ids[: len(left[0])])
+    return contained
 
 
-def _my_codes(mine: QueryTable, segment: Segment, column_index: int) -> Array:
+def _query_codes(query_table: QueryTable, segment: Segment, column_index: int) -> Array:
     """The code of each row of the query table in a segment; nulls are `NULL`."""
-    tokens, cells = mine.cells(column_index)
+    tokens, cells = query_table.cells(column_index)
     codes = segment.dictionary.find(tokens)
-    known = np.append(np.where(codes == NOT_FOUND, _UNKNOWN, codes), NULL)
-    return np.asarray(known[np.where(cells == NO_CELL, len(tokens), cells)], dtype=np.uint32)
+    by_cell = np.append(np.where(codes == NOT_FOUND, _UNKNOWN, codes), NULL)
+    return np.asarray(by_cell[np.where(cells == NO_CELL, len(tokens), cells)], dtype=np.uint32)
+
+
+def _row_ids(columns: Sequence[Array]) -> Array:
+    """An id of every row, the same for equal rows; refined with each column."""
+    row_ids = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        _, codes = np.unique(column, return_inverse=True)
+        _, row_ids = np.unique(row_ids * (codes.max(initial=0) + 1) + codes, return_inverse=True)
+    return row_ids
 
 
 def _distinct(columns: Sequence[Array]) -> int:
     """The number of distinct rows."""
-    numbers = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        _, codes = np.unique(column, return_inverse=True)
-        _, numbers = np.unique(numbers * (codes.max(initial=0) + 1) + codes, return_inverse=True)
-    return int(numbers.max(initial=-1)) + 1
+    return int(_row_ids(columns).max(initial=-1)) + 1

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
-from lakejoin.search.answer_display import format_percent
 from lakejoin.search.lake_background import get_lake_names
 from lakejoin.search.options import DEFAULT_K
 from lakejoin.search.table_versions import TableVersions
-from lakejoin.union.answer import AlignedColumn, UnionAnswer, UnionResult
+from lakejoin.text_format import format_percent
+from lakejoin.union.answer import AlignedColumn, NewRows, UnionAnswer, UnionResult
 from lakejoin.union.union_alignment import ComparedTable, TableComparer
 from lakejoin.union.union_candidates import find_candidates
 from lakejoin.union.union_meanings import open_meanings
@@ -49,33 +49,33 @@ class _Run:
     """One search."""
 
     searcher: Searcher
-    mine: QueryTable
+    query_table: QueryTable
     k: int
     results: list[UnionResult] = field(default_factory=list)
     misses: list[UnionResult] = field(default_factory=list)
-    found: list[ResultLocation] = field(default_factory=list)
+    locations: list[ResultLocation] = field(default_factory=list)
 
-    def take(self, table: ComparedTable, is_mine: bool) -> None:
+    def take(self, table: ComparedTable, is_version: bool) -> None:
         """Add a table to the results or to the misses."""
-        columns = [(mine, table.columns[theirs].column_id) for mine, theirs in table.pairs]
-        rows = compare_rows(self.mine, table.segment, table.entry, columns)
-        apart = self._apart(table, rows, is_mine)
-        result = self._result(table, rows, apart)
-        if apart:
+        columns = [(query, table.columns[lake].column_id) for query, lake in table.pairs]
+        rows = compare_rows(self.query_table, table.segment, table.entry, columns)
+        reason = self._reason_against(table, rows, is_version)
+        result = self._result(table, rows, reason)
+        if reason:
             self.misses.append(result)
         else:
             self.results.append(result)
-            self.found.append(self._found(table))
+            self.locations.append(self._locate(table))
 
-    def _apart(self, table: ComparedTable, rows: RowComparison, is_mine: bool) -> str:
+    def _reason_against(self, table: ComparedTable, rows: RowComparison, is_version: bool) -> str:
         """Why a table should not be appended; empty if it can be."""
-        mine, theirs = len(self.mine.column_names), len(table.columns)
-        whole = len(table.pairs) >= _WHOLE * max(mine, theirs)
+        query_width, lake_width = len(self.query_table.column_names), len(table.columns)
+        whole = len(table.pairs) >= _WHOLE * max(query_width, lake_width)
         sure = all(like.score >= _SURE for like in table.likenesses)
         # The same columns about the same things are a later state; other columns are joined.
         joins = "" if whole and sure else self._joins(table)
         if joins or len(rows.new):
-            is_version = is_mine or (whole and rows.known_share >= _SAME_ROWS)
+            is_version = is_version or (whole and rows.known_share >= _SAME_ROWS)
             new = f"{len(rows.new):,} of its {rows.total:,} rows are not in yours"
             return f"a version of your table: {new}" if is_version else joins
         return "your table already has all its rows"
@@ -89,9 +89,9 @@ class _Run:
             if like.score >= _SURE
         )
         key: list[tuple[int, int]] = []
-        for _, (mine, theirs) in sure[:_TRIED]:
-            longer = [*key, (mine, table.columns[theirs].column_id)]
-            common = compare_rows(self.mine, table.segment, table.entry, longer)
+        for _, (query_column, lake_column) in sure[:_TRIED]:
+            longer = [*key, (query_column, table.columns[lake_column].column_id)]
+            common = compare_rows(self.query_table, table.segment, table.entry, longer)
             share = max(common.known_share, common.matched_share)
             if share < _SAME_ROWS:
                 continue  # other columns, or other things
@@ -102,11 +102,11 @@ class _Run:
             key = longer
         return ""
 
-    def _result(self, table: ComparedTable, rows: RowComparison, apart: str) -> UnionResult:
-        paired = {mine: position for position, (mine, _) in enumerate(table.pairs)}
-        used = {theirs for _, theirs in table.pairs}
+    def _result(self, table: ComparedTable, rows: RowComparison, reason: str) -> UnionResult:
+        paired = {query_column: position for position, (query_column, _) in enumerate(table.pairs)}
+        used = {lake_column for _, lake_column in table.pairs}
         alignment = []
-        for column_index, name in enumerate(self.mine.column_names):
+        for column_index, name in enumerate(self.query_table.column_names):
             if column_index in paired:
                 column = table.columns[table.pairs[paired[column_index]][1]]
                 like = table.likenesses[paired[column_index]]
@@ -120,23 +120,21 @@ class _Run:
             table.score,
             tuple(alignment),
             extra,
-            rows.new,
+            len(rows.new),
             table.entry.rows,
-            apart,
+            reason,
             (),
-            self.mine,
-            table.segment,
-            table.entry,
+            NewRows(table.segment, rows.new),
         )
 
-    def _found(self, table: ComparedTable) -> ResultLocation:
+    def _locate(self, table: ComparedTable) -> ResultLocation:
         return self.searcher.locate_result(
-            self.mine, (0,), table.segment_index, (table.entry.first,)
+            self.query_table, (0,), table.segment_index, (table.entry.first,)
         )
 
-    def grouped(self) -> list[UnionResult]:
+    def group_versions(self) -> list[UnionResult]:
         """The results, with versions of one table merged."""
-        groups = TableVersions().group(self.found)
+        groups = TableVersions().group(self.locations)
         return [
             replace(
                 self.results[group[0]],
@@ -163,15 +161,15 @@ def search_unions(
     comparison = TableComparer(searcher, query_table, names, likely.weights)
     compared = [comparison.compare(*table) for table in likely.tables]
     compared.sort(key=_order)
-    meant = open_meanings(searcher)
-    if meant is not None:
+    meanings = open_meanings(searcher)
+    if meanings is not None:
         compared[:_BY_MEANING] = [
-            comparison.compare(table.segment_index, table.entry.table_id, meant)
+            comparison.compare(table.segment_index, table.entry.table_id, meanings)
             for table in compared[:_BY_MEANING]
         ]
         compared.sort(key=_order)
     run = _Run(searcher, query_table, k or DEFAULT_K)
-    versions = _of_mine(searcher, query_table, compared)
+    versions = _find_query_versions(searcher, query_table, compared)
     for table in compared:
         if table.score < BELIEVED or len(run.results) >= 2 * run.k:
             break
@@ -183,7 +181,7 @@ def search_unions(
     return UnionAnswer(
         query_table.name,
         tuple(query_table.column_names),
-        tuple(run.grouped()),
+        tuple(run.group_versions()),
         tuple(replace(miss, rank=rank) for rank, miss in enumerate(run.misses[: run.k], 1)),
         run.k,
         time.perf_counter() - begin,
@@ -200,17 +198,17 @@ def _order(table: ComparedTable) -> tuple[float, str]:
     return -table.score, table.entry.name
 
 
-def _of_mine(
-    searcher: Searcher, mine: QueryTable, compared: list[ComparedTable]
+def _find_query_versions(
+    searcher: Searcher, query_table: QueryTable, compared: list[ComparedTable]
 ) -> set[tuple[int, int]]:
     """The tables that are versions of the query table, if that is in the lake."""
-    if mine.home is None or not compared:
+    if query_table.home is None or not compared:
         return set()
-    number, table = mine.home
-    first = searcher.snapshot.segments[number].catalog.table(table).first
-    tables = [searcher.locate_result(mine, (0,), number, (first,))]
+    segment_index, table = query_table.home
+    first = searcher.snapshot.segments[segment_index].catalog.table(table).first
+    tables = [searcher.locate_result(query_table, (0,), segment_index, (first,))]
     tables += [
-        searcher.locate_result(mine, (0,), table.segment_index, (table.entry.first,))
+        searcher.locate_result(query_table, (0,), table.segment_index, (table.entry.first,))
         for table in compared
     ]
     group = TableVersions().group(tables)[0]

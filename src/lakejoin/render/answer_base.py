@@ -1,0 +1,57 @@
+"""The base of all answers: a sequence of results that prints itself through its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self, TypeVar, cast, overload
+
+from lakejoin.render.report import Report
+
+Item = TypeVar("Item")
+
+
+class AnswerBase(Sequence[Item]):
+    """Results, best first; a slice is an answer of the same type.
+
+    Subclasses are dataclasses with `results`, `notes` and `seconds`, and describe themselves as
+    JSON (`to_dict`, `from_dict`) and as a `report`.
+    """
+
+    results: tuple[Item, ...]
+    notes: tuple[str, ...]
+
+    error: ClassVar[None] = None  # so that it can stand beside `Failed` in a batch
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.results)
+
+    @overload
+    def __getitem__(self, position: int) -> Item: ...
+    @overload
+    def __getitem__(self, position: slice) -> Self: ...
+    def __getitem__(self, position: int | slice) -> Item | Self:
+        if isinstance(position, slice):
+            return cast(Self, replace(cast(Any, self), results=self.results[position]))
+        return self.results[position]
+
+    def report(self) -> Report:
+        """What the answer shows."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as a JSON object with stable keys."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        from lakejoin.render.text import render_text
+
+        return render_text(self.report())
+
+    def _repr_html_(self) -> str:
+        from lakejoin.render.html import render_html
+
+        return render_html(self.report())

@@ -1,0 +1,225 @@
+"""Describe a join candidate: its columns, how values match, its figures, and the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from lakejoin.text_format import format_percent, format_tau, to_one_line
+
+if TYPE_CHECKING:
+    from lakejoin.store.distance_limits import DistanceLimit
+
+_LABELS = {
+    "rewritten": "equal once rewritten: ",
+    "meaning": "same meaning, ",
+    "near": "near, ",
+}
+_REASONS = {
+    "rarity": "few other lake columns share this many values",
+    "ends": "both columns start and end at the same numbers",
+    "rows": "other columns agree in the matching rows",
+    "names": "the column names are similar",
+}
+
+
+class MatchFields(Protocol):
+    """How values match: `kind` is equal, rewritten, meaning or near; the rest is for one kind."""
+
+    @property
+    def kind(self) -> str:
+        """How values match."""
+
+    @property
+    def programs(self) -> Sequence[object]:
+        """The programs that rewrite values, the query's first; they print as text."""
+
+    @property
+    def tau(self) -> float | None:
+        """The largest distance in meaning."""
+
+    @property
+    def sampled(self) -> int | None:
+        """The number of values that the figures were estimated from; None if all were counted."""
+
+    @property
+    def radius(self) -> DistanceLimit | None:
+        """The largest distance of points, in metres."""
+
+
+class FigureFields(Protocol):
+    """The figures of a match."""
+
+    @property
+    def matched(self) -> int:
+        """The number of query values with a match."""
+
+    @property
+    def query_size(self) -> int:
+        """The number of query values."""
+
+    @property
+    def containment(self) -> float:
+        """The share of query values with a match."""
+
+    @property
+    def row_coverage(self) -> float | None:
+        """The share of query rows with a match."""
+
+    @property
+    def fan_out(self) -> float | None:
+        """The rows of the join per query row."""
+
+
+class JoinedColumns(Protocol):
+    """The columns of a candidate, and how their values match."""
+
+    @property
+    def kind(self) -> str:
+        """How values match."""
+
+    @property
+    def how(self) -> str:
+        """The programs, or how near values are, in words; empty for equal values."""
+
+    @property
+    def query_columns(self) -> Sequence[str]:
+        """The columns of the query table."""
+
+    @property
+    def lake_columns(self) -> Sequence[str]:
+        """The columns of the lake table."""
+
+
+class CandidateFields(JoinedColumns, Protocol):
+    """A candidate: its columns, figures and evidence."""
+
+    @property
+    def result(self) -> FigureFields:
+        """The figures."""
+
+    @property
+    def why(self) -> str:
+        """The evidence, in words."""
+
+
+class ReasonFields(Protocol):
+    """One piece of evidence; the shares are those of the reason `values`."""
+
+    @property
+    def kind(self) -> str:
+        """What is compared: values, rarity, ends, rows or names."""
+
+    @property
+    def share(self) -> float | None:
+        """The share of values that match."""
+
+    @property
+    def chance(self) -> float | None:
+        """The share of random values that would."""
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether values are compared without rewriting."""
+
+
+# -- columns and values --------------------------------------------------------------------------
+
+
+def format_joined_columns(candidate: JoinedColumns) -> str:
+    """Format the pairs of joined columns, as in `first = vorname and last = name`."""
+    sign = "=" if candidate.kind == "equal" else "~"
+    own, partners = candidate.query_columns, candidate.lake_columns
+    if len(own) != len(partners):  # coordinates may be one column or two
+        return f"{', '.join(own)} {sign} {', '.join(partners)}"
+    return " and ".join(f"{a} {sign} {b}" for a, b in zip(own, partners, strict=True))
+
+
+def format_pairs(candidate: JoinedColumns) -> str:
+    """Format the pairs of joined columns, and how their values match if they are not equal."""
+    columns = format_joined_columns(candidate)
+    return f"{columns} ({candidate.how})" if candidate.how else columns
+
+
+def describe_match(match: MatchFields) -> str:
+    """Describe how values match: the programs, or how near they are; empty for equal values."""
+    limits = _describe_limits(match)
+    return f"by meaning, {limits}" if limits and match.kind == "meaning" else limits
+
+
+def describe_kind(match: MatchFields) -> str:
+    """Describe how unequal values match, with the kind of match; empty for equal values."""
+    if match.kind == "equal":
+        return ""
+    return (_LABELS[match.kind] + to_one_line(_describe_limits(match))).rstrip(":, ")
+
+
+def _describe_limits(match: MatchFields) -> str:
+    if match.radius is not None:
+        return f"within {format_metres(match.radius.amount)}"
+    if match.tau is None:
+        return " = ".join(map(str, match.programs))
+    sample = "" if match.sampled is None else f"; from {match.sampled:,} values"
+    return f"within {format_tau(match.tau)}{sample}"
+
+
+def format_metres(metres: float) -> str:
+    """Format a length.
+
+    >>> format_metres(500.0), format_metres(2000.0)
+    ('500 m', '2 km')
+    """
+    return f"{metres / 1000:g} km" if metres >= 1000 else f"{metres:g} m"
+
+
+# -- figures and evidence ------------------------------------------------------------------------
+
+
+def describe_reason(reason: ReasonFields) -> str:
+    """Describe one piece of evidence for a join."""
+    if reason.kind != "values":
+        return _REASONS[reason.kind]
+    values = "the smaller column's values" if reason.unchanged else "the compared values"
+    share, chance = format_percent(reason.share), format_percent(reason.chance)
+    return f"{share} of {values} match; {chance} of random values would"
+
+
+def describe_evidence(reasons: Sequence[ReasonFields], accidental: str) -> str:
+    """Describe the evidence for a join, or say why it is accidental."""
+    return accidental or "; ".join(map(describe_reason, reasons))
+
+
+def describe_coincidence(kind: str, chance: float) -> str:
+    """Say why a match is probably coincidental; `chance` is the share of random values that match.
+
+    >>> describe_coincidence("chance", 0.35)
+    '35% of random values would match too'
+    """
+    if kind == "chance":
+        return f"{format_percent(chance)} of random values would match too"
+    if kind == "few values":
+        return "so few values match that it may be coincidence"
+    return "few values match, and there is little other evidence"
+
+
+def summarize_candidate(candidate: CandidateFields) -> str:
+    """Describe a candidate in one sentence: columns, the share of values that match, evidence."""
+    share = format_percent(candidate.result.containment)
+    return f"{format_pairs(candidate)}: {share} of your values match; {candidate.why}"
+
+
+def describe_alternatives(pairs: Sequence[str], most: int) -> str:
+    """Name the columns of other candidates, at most so many; empty if there are none.
+
+    >>> describe_alternatives(["a = b", "c = d", "e = f"], 2)
+    'or by a = b, c = d and 1 more'
+    """
+    if not pairs:
+        return ""
+    more = len(pairs) - most
+    return f"or by {', '.join(pairs[:most])}" + (f" and {more:,} more" if more > 0 else "")
+
+
+def describe_miss(table: str, pairs: str, accidental: str) -> str:
+    """Name a table with coincidental overlap, and say why it is coincidental."""
+    return f"{table} ({pairs}: {accidental})"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakejoin
-from enrich.made_lakes import made_lake
+from enrichment.made_lakes import made_lake
 
 pytestmark = pytest.mark.usefixtures("scripts_importable")
 

@@ -30,21 +30,24 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("server", "mcp"),
     ("",),  # lakejoin/__init__.py: the public names
     ("api", "client"),
-    ("enrich", "lake_access"),
+    ("enrich",),
     ("lake",),
+    ("lake_search",),
     ("spark",),
     ("pipeline",),
+    ("inputs",),  # which table the caller means: a query for search, an input for joins
     ("lake_table",),
     ("paths",),
     ("union", "graph", "ranking"),
     ("search", "joins"),
+    ("render",),  # below the answers, which print themselves by it
     ("codegen",),
     ("engines",),
     ("sources",),
     ("formats",),
     ("values", "store", "encoders", "signals"),
     ("kernels", "locations"),
-    ("text_format", "model"),
+    ("text_format", "quoting", "model"),
     ("errors",),
 )
 RANK = {layer: rank for rank, layers in enumerate(LAYERS) for layer in layers}

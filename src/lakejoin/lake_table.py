@@ -1,4 +1,4 @@
-"""A table of the index: `LakeTable`, and how it takes part in a join."""
+"""A table of the index: `LakeTable`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from lakejoin.errors import import_optional
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.join_inputs import Side
     from lakejoin.store.catalog import ColumnEntry, TableEntry
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
 
 
 class LakeTable:
-    """A table of the index; its rows are rebuilt from codes on demand."""
+    """A table of the index; its rows are rebuilt from codes on demand.
+
+    >>> table = lake.table("cities.csv")
+    >>> table.rows, [column.name for column in table.columns()][:2]
+    (7, ['name', 'land'])
+    """
 
     def __init__(self, snapshot: Snapshot, segment: Segment, entry: TableEntry) -> None:
         self._snapshot = snapshot
@@ -55,7 +59,7 @@ class LakeTable:
         self, begin: int = 0, end: int | None = None, column_indices: Sequence[int] | None = None
     ) -> pa.Table:
         """Rows [begin, end) with their original texts, as a `pyarrow.Table`; all columns, or those
-        with the zero-based indices `places`."""
+        with these zero-based indices."""
         return self._segment.to_arrow(self.entry, begin, end, column_indices)
 
     def to_pandas(self) -> Any:
@@ -66,15 +70,3 @@ class LakeTable:
     def to_polars(self) -> Any:
         """The rows as a `polars.DataFrame`."""
         return import_optional("polars").from_arrow(self.to_arrow())
-
-
-def join_side(table: Any, default: str = "") -> Side:
-    """A table as one side of a join; a lake table is read only if its codes do not suffice."""
-    from lakejoin.joins.join_inputs import Side, input_name, read_input, side_from_rows
-
-    if isinstance(table, LakeTable):
-        stored, snapshot = (table._segment, table.entry), table._snapshot
-        rules = snapshot.manifest.options.rules
-        losses = table.entry.losses
-        return Side(table.name, table.to_arrow, stored, snapshot.location.uri, rules, losses)
-    return side_from_rows(input_name(table, default), *read_input(table))

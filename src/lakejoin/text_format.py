@@ -1,4 +1,4 @@
-"""Format counts, sizes, durations and cells as text for people."""
+"""Format counts, shares, sizes, durations and cells as text for people."""
 
 from __future__ import annotations
 
@@ -55,3 +55,50 @@ def clip(text: object, width: int = _CELL_WIDTH) -> str:
     )
     line = "".join(shown)
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def to_one_line(text: str) -> str:
+    """Replace line breaks and control characters, so that a text stays on its line.
+
+    >>> to_one_line("a\\nb\\x1b[31m")
+    'a⏎b�[31m'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _CONTROL_CHARACTERS.get(c, "�") for c in text)
+
+
+def format_percent(share: float | None) -> str:
+    """Format a share; 0% and 100% are shown only if exact.
+
+    >>> format_percent(0.4213), format_percent(0.9999), format_percent(0.0001), format_percent(None)
+    ('42%', '>99%', '<1%', '-')
+    """
+    if share is None:
+        return "-"
+    text = f"{share:.0%}"
+    if text == "100%" and share < 1:
+        return ">99%"
+    return "<1%" if text == "0%" and share > 0 else text
+
+
+def format_fan_out(value: float | None) -> str:
+    """Format the rows of the join per query row.
+
+    >>> format_fan_out(0.5), format_fan_out(1234.5), format_fan_out(0.0004)
+    ('0.50', '1,234', '<0.01')
+    """
+    if value is None:
+        return "-"
+    if 0 < value < 0.005:
+        return "<0.01"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def format_tau(tau: float) -> str:
+    """Format a tau.
+
+    >>> format_tau(0.3), format_tau(0.065), format_tau(0.0)
+    ('30%', '6.5%', '0%')
+    """
+    return f"{100 * tau:.4g}%"

@@ -40,8 +40,12 @@ class Command:
 
 
 SEARCH = Command("search")
-OVERLAP = Command("search", ("--by", "overlap"))
+OVERLAP = Command("overlap")
+CONTAINMENT = Command("containment")
+COMPOSITE = Command("composite")
+SIMILAR = Command("similar")
+NEARBY = Command("nearby")
 JOIN = Command("join")
 INDEX = Command("index")
-PREDICATE = Command("predicate")
 PREDICATES = Command("predicates")
+RELATIONS = Command("relations")

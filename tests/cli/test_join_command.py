@@ -131,13 +131,13 @@ def test_stopped_leaves_the_old_file(tmp_path: Path) -> None:
     program = (
         "import os, signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored\n"
-        "from lakejoin.joins import joined\n"
-        "whole = joined.Joined.batches\n"
+        "from lakejoin.joins import joined_table\n"
+        "whole = joined_table.JoinedTable.batches\n"
         "def batches(self):\n"
         "    yield next(whole(self))\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    yield from whole(self)\n"
-        "joined.Joined.batches = batches\n"
+        "joined_table.JoinedTable.batches = batches\n"
         "from lakejoin.cli.main import main\n"
         "main()\n"
     )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import lakejoin
-from cli.commands import JOIN, OVERLAP
+from cli.commands import COMPOSITE, JOIN, OVERLAP
 from fake_spark import FakeSpark
 
 KEY = ["--on", "first", "--on", "last", "--on", "country"]
@@ -44,12 +44,12 @@ def here(people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def found(*arguments: str) -> list[tuple[str, list[str], int]]:
     return [
         (r["table"], r["columns"], r["matched"])
-        for r in OVERLAP.answer("mine.csv", *arguments)["results"]
+        for r in COMPOSITE.answer("mine.csv", *arguments)["results"]
     ]
 
 
 def test_tables_that_hold_my_combinations(here: Path) -> None:
-    answer = OVERLAP.answer("mine.csv", *KEY)
+    answer = COMPOSITE.answer("mine.csv", *KEY)
     assert answer["query"] == {
         **{"table": "mine.csv", "column": None, "columns": ["first", "last", "country"]},
         **{"size": 3, "rows": 5},
@@ -81,15 +81,15 @@ def test_a_fixed_partner(here: Path) -> None:
 
 
 def test_others_and_containment(here: Path) -> None:
-    assert [name for name, _, _ in found(*KEY, "--others")] == ["leute.csv", "half.csv"]
-    shares = ["--by", "containment", "--min", "0.5"]
+    assert [name for name, _, _ in found(*KEY, "--skip-copies")] == ["leute.csv", "half.csv"]
+    shares = ["--min-share", "0.5"]
     assert [name for name, _, _ in found(*KEY, *shares)] == ["copy.csv", "mine.csv", "leute.csv"]
-    itself = OVERLAP.answer(str(here / "mine.csv"), *KEY, "--others")
+    itself = COMPOSITE.answer(str(here / "mine.csv"), *KEY, "--skip-copies")
     assert itself["notes"] == ["2 exact copies of the table are left out"]
 
 
 def test_it_is_shown(here: Path) -> None:
-    shown = OVERLAP.run("mine.csv", *KEY).output
+    shown = COMPOSITE.run("mine.csv", *KEY).output
     assert "first + last + country of mine.csv (3 distinct combinations in 5 rows): " in shown
     assert "the 4 tables of 4 that contain the most combinations" in shown
     assert "first → vor=name, last → Nachname, country → land" in shown
@@ -102,7 +102,7 @@ def test_it_is_shown(here: Path) -> None:
 
 
 def test_how_many_tables_are_searched_for(here: Path) -> None:
-    one, two = (OVERLAP.run("mine.csv", *KEY, "-k", k).output for k in "12")
+    one, two = (COMPOSITE.run("mine.csv", *KEY, "-k", k).output for k in "12")
     assert "the 1 table of 4 that contains the most" in one
     assert "the 2 tables of 4 that contain the most" in two
 
@@ -111,9 +111,9 @@ def test_how_many_tables_are_searched_for(here: Path) -> None:
 def test_the_initial_column(here: Path, initial: str) -> None:
     assert found(*KEY, "--initial", initial) == found(*KEY)
     if initial == "last":
-        counters = OVERLAP.answer("mine.csv", *KEY, "--initial", initial)["counters"]
+        counters = COMPOSITE.answer("mine.csv", *KEY, "--initial", initial)["counters"]
         assert list(counters["initial"]) == ["last"]
-        shown = OVERLAP.run("mine.csv", *KEY, "--initial", initial, "--explain", "1").output
+        shown = COMPOSITE.run("mine.csv", *KEY, "--initial", initial, "--explain", "1").output
         assert "rows were fetched by last (1 segment)" in shown
 
 
@@ -134,16 +134,16 @@ def test_it_fits(here: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> Non
 
     from lakejoin.cli.engine_output import print_results
 
-    answer = lakejoin.open().search("mine.csv", on=["first", "last", "country"], by="overlap")
+    answer = lakejoin.open().composite("mine.csv", on=["first", "last", "country"])
     file = StringIO()
-    print_results(Console(file=file, width=int(width), highlight=False), answer)
+    print_results(Console(file=file, width=int(width), highlight=False), answer.report())
     lines = file.getvalue().splitlines()
     assert max(map(len, lines)) <= max(int(width), 75)
     assert sum("first → " in line for line in lines) == 4
 
 
 def test_the_join_beneath_makes_what_was_promised(here: Path) -> None:
-    full = OVERLAP.answer("mine.csv", *KEY, "--explain", "3")
+    full = COMPOSITE.answer("mine.csv", *KEY, "--explain", "3")
     result = full["result"]
     assert result["table"] == "leute.csv"
     # A name that holds = is given by its place.
@@ -165,7 +165,7 @@ def test_the_join_beneath_makes_what_was_promised(here: Path) -> None:
 
 
 def test_one_result_in_full(here: Path) -> None:
-    lines = OVERLAP.run("mine.csv", *KEY, "--explain", "3").output.splitlines()
+    lines = COMPOSITE.run("mine.csv", *KEY, "--explain", "3").output.splitlines()
     words = [line.split() for line in lines]
     assert ["first", "last", "country", "your", "rows", "lake", "rows"] in words
     assert ["Ann", "Lee", "US", "1", "2"] in words and ["Ann", "Ray", "US", "1"] in words
@@ -178,43 +178,49 @@ def test_batch(here: Path) -> None:
     (here / "batch").mkdir()
     (here / "batch" / "a.csv").write_text("first,last\nAnn,Lee\n")
     (here / "batch" / "b.csv").write_text("first,name\nAnn,Lee\n")
-    result = OVERLAP.run("--batch", "batch", "--on", "first", "--on", "last", "--json")
+    result = COMPOSITE.run("--batch", "batch", "--on", "first", "--on", "last", "--json")
     good, bad = map(json.loads, result.stdout.splitlines())
     assert good["query"]["columns"] == ["first", "last"] and len(good["results"]) == 4
     assert bad["query"] == {
         **{"table": "batch/b.csv", "column": None, "columns": ["first", "last"]},
     }
     assert "no column 'last'" in bad["error"]
-    shown = OVERLAP.run("--batch", "batch/a.csv", "--on", "first", "--on", "last", "-k", "1").output
+    shown = COMPOSITE.run(
+        "--batch", "batch/a.csv", "--on", "first", "--on", "last", "-k", "1"
+    ).output
     assert "first → y, last → x" in shown and "half.csv --on first=y --on last=x -o" in shown
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--on", "first=x"], "'first=x' names a partner column, which takes a key of two"),
+        (["--on", "first=x"], "a composite key has two or more columns"),
         (["--on", "first", "--on", "first"], "column 'first' of mine.csv is named twice"),
         (["--on", "first", "--on", "*"], "'*' searches for every column by itself"),
         (["--on", "first", "--on", "lost"], "no column 'lost'; did you mean 'last'"),
-        ([*KEY, "--by", "containment", "--unverified"], "--unverified takes one --on"),
-        ([*KEY, "--algorithm", "merge"], "--algorithm merge takes one --on"),
-        (["--on", "first", "--initial", "first"], "--initial first needs several --on"),
+        (["--on", "first", "--initial", "first"], "a composite key has two or more columns"),
         ([*KEY, "--initial", "lost"], "no column 'lost'; did you mean 'last'"),
         ([*KEY[:4], "--initial", "country"], "the initial column 'country' is not part of the key"),
         ([*KEY, "--explain", "9"], "there is no result 9: the search found 4"),
     ],
 )
 def test_refused(here: Path, arguments: list[str], sentence: str) -> None:
-    assert sentence in OVERLAP.refused("mine.csv", *arguments)
+    assert sentence in COMPOSITE.refused("mine.csv", *arguments)
+
+
+def test_one_column_has_no_partner(here: Path) -> None:
+    said = OVERLAP.refused("mine.csv", "--on", "first=x")
+    assert "'first=x' names a partner column, which takes a key of two" in said
+    assert "search by overlap takes one column; got 3" in OVERLAP.refused("mine.csv", *KEY)
 
 
 def test_nothing_is_said_plainly(here: Path) -> None:
     (here / "other.csv").write_text("a,b\nAnn,Zoë\nBob,nobody\n")
-    shown = OVERLAP.run("other.csv", "--on", "a", "--on", "b").output
+    shown = COMPOSITE.run("other.csv", "--on", "a", "--on", "b").output
     assert "no row of any table of the lake has both parts of the key together" in shown
     assert "'b' alone: 1 of its 2 distinct values are in leute.csv · vor=name" in shown
     wide = [part for place in range(4) for part in ("--on", str(place))]
-    assert OVERLAP.answer("leute.csv", *wide, "--others")["notes"] == [
+    assert COMPOSITE.answer("leute.csv", *wide, "--skip-copies")["notes"] == [
         "the table itself is left out",
         "no row of any other table of the lake has all 4 parts of the key together",
         "none of the 5 values of 'plz' is in any searched column",

@@ -120,9 +120,9 @@ def test_search(agent: Agent) -> None:
     first = text.splitlines()[0]
     assert first.endswith("best joins for mine.csv among 15 tables")
     assert "geo/towns.csv" in text
-    assert "town = name: 100% of your values (50 of 50), 100% of your rows" in text
+    assert "joined on town = name; contained 100%; matched 50 of 50; your rows 100%" in text
     assert "adds 1 column for 100% of your rows: people" in text
-    assert "evidence: " in text
+    assert "of random values would" in text
     assert "to join: on=['town=name']" in text
     assert "tried: columns town" in text
     assert agent.told("search", table="mine.csv", on="town", k=1).count("score") == 1
@@ -175,7 +175,7 @@ def test_preview(agent: Agent) -> None:
 def test_join_shows(agent: Agent) -> None:
     before = sorted(agent.folder.rglob("*"))
     text = agent.told("join", left="mine.csv", right="geo/towns.csv")
-    assert text.startswith("inner join: 50 rows, 4 columns")
+    assert text.startswith("inner join on town = name: 50 rows, 4 columns")
     assert "town,visits,name,people" in text
     assert "nothing was written" in text
     whole = agent.told("join", left="geo/towns.csv", right="wide.csv", on=["name=column 3"])

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 import lakejoin
-from cli.commands import JOIN, PREDICATE, PREDICATES
+from cli.commands import JOIN, PREDICATES, RELATIONS
 from conftest import Index
 from lakejoin.errors import NoJoin
 
@@ -55,7 +55,7 @@ def database(tmp_path: Path) -> Path:
 
 
 def test_json() -> None:
-    found = PREDICATE.answer("people.csv", "orders.csv", "--prefer", "coverage", "-n", "2")
+    found = PREDICATES.answer("people.csv", "orders.csv", "--prefer", "coverage", "-n", "2")
     assert list(found) == ["tables", "prefer", "predicates", "looked_at", "complete", "notes"]
     assert found["tables"][0] == {"table": "people.csv", "rows": 6, "columns": 5}
     assert len(found["predicates"]) == 2 and found["complete"]
@@ -74,13 +74,13 @@ def test_json() -> None:
 
 def test_an_alias_is_the_same() -> None:
     named, alias = (
-        PREDICATE.answer("people.csv", "orders.csv", "--prefer", one) for one in ("strength", "h5")
+        PREDICATES.answer("people.csv", "orders.csv", "--prefer", one) for one in ("strength", "h5")
     )
     assert named == alias
 
 
 def test_people_can_read_it_and_paste_it() -> None:
-    shown = PREDICATE.run("people.csv", "orders.csv").output
+    shown = PREDICATES.run("people.csv", "orders.csv").output
     assert "best for compact: the smallest merged table" in shown
     assert "1. Tel = Tel and Name = Client and Home = Address" in shown
     assert "the same join by Tel = Tel" in shown
@@ -98,24 +98,24 @@ def test_people_can_read_it_and_paste_it() -> None:
 def test_names_that_would_be_misread_are_places() -> None:
     Path("a.csv").write_text("a=b,c\n1,x\n2,y\n")
     Path("b.csv").write_text("b=c,d\n1,p\n2,q\n")
-    found = PREDICATE.answer("a.csv", "b.csv")
+    found = PREDICATES.answer("a.csv", "b.csv")
     words = shlex.split(found["predicates"][0]["command"])
     assert "0=0" in words
     assert JOIN.answer(*words[2:])["on"] == [{"left": "a=b", "right": "b=c"}]
 
 
 def test_code() -> None:
-    code = PREDICATE.run("people.csv", "orders.csv", "--code", "polars").output
+    code = PREDICATES.run("people.csv", "orders.csv", "--code", "polars").output
     names: dict[str, object] = {"lakejoin": lakejoin}
     exec(code.replace("# joined = ", "joined = "), names)
     assert len(names["joined"]) == 4  # type: ignore[arg-type]
-    found = PREDICATE.answer("people.csv", "orders.csv", "--code", "sql")
+    found = PREDICATES.answer("people.csv", "orders.csv", "--code", "sql")
     assert 'l."Tel" = r."Tel"' in found["code"]
 
 
 def test_more_than_two_tables() -> None:
     Path("items.csv").write_text("order,what\nO1,pen\nO1,ink\nO5,pad\nO9,cap\n")
-    found = PREDICATE.answer("people.csv", "orders.csv", "items.csv", "--code", "sql")
+    found = PREDICATES.answer("people.csv", "orders.csv", "items.csv", "--code", "sql")
     best = found["predicates"][0]
     assert [["orders.csv", "ID"], ["items.csv", "order"]] in best["pairs"]
     assert best["command"] is None
@@ -125,10 +125,10 @@ def test_more_than_two_tables() -> None:
             assert not isinstance(read, list)
             con.register(f"table_{number}", read.to_arrow())
         assert len(con.sql(found["code"]).fetchall()) == best["inner_rows"]
-    shown = PREDICATE.run("people.csv", "orders.csv", "items.csv").output
+    shown = PREDICATES.run("people.csv", "orders.csv", "items.csv").output
     assert "orders.ID = items.order" in shown
     assert "--code sql, pandas, polars or pyspark" in shown
-    pandas = PREDICATE.run("people.csv", "orders.csv", "items.csv", "--code", "pandas").output
+    pandas = PREDICATES.run("people.csv", "orders.csv", "items.csv", "--code", "pandas").output
     names: dict[str, object] = {"lakejoin": lakejoin}
     exec(pandas.replace("# joined = ", "joined = "), names)
     assert len(names["joined"]) == best["inner_rows"]  # type: ignore[arg-type]
@@ -137,25 +137,25 @@ def test_more_than_two_tables() -> None:
 def test_tables_of_the_lake(lake: Path, index: Index, tmp_path: Path) -> None:
     index(lake)
     home = "--index", str(tmp_path / "index")
-    stored = PREDICATE.answer("cities.csv", "sub/codes.tsv", *home)
-    files = PREDICATE.answer(str(lake / "cities.csv"), str(lake / "sub" / "codes.tsv"))
+    stored = PREDICATES.answer("cities.csv", "sub/codes.tsv", *home)
+    files = PREDICATES.answer(str(lake / "cities.csv"), str(lake / "sub" / "codes.tsv"))
     for one, other in zip(stored["predicates"], files["predicates"], strict=True):
         assert {**one, "command": None} == {**other, "command": None}
     assert stored["predicates"][0]["pairs"] == [["country", "code"]]
     assert str(tmp_path / "index") in stored["predicates"][0]["command"]
-    assert "did you mean cities.csv" in PREDICATE.refused("citis.csv", "people.csv", *home)
+    assert "did you mean cities.csv" in PREDICATES.refused("citis.csv", "people.csv", *home)
 
 
 def test_no_predicate() -> None:
     Path("other.csv").write_text("a,b\n1,2\n")
     Path("empty.csv").write_text("a,b\n")
-    none = PREDICATE.run("people.csv", "other.csv")
+    none = PREDICATES.run("people.csv", "other.csv")
     assert none.exit_code == 1 and isinstance(none.exception, NoJoin)
     assert str(none.exception) == "no predicate joins these tables: they have no value in common"
-    told = PREDICATE.run("people.csv", "other.csv", "--json")
+    told = PREDICATES.run("people.csv", "other.csv", "--json")
     assert told.exit_code == 1
     assert json.loads(told.stdout)["predicates"] == []
-    empty = PREDICATE.run("people.csv", "empty.csv").exception
+    empty = PREDICATES.run("people.csv", "empty.csv").exception
     assert "empty.csv has no rows" in str(empty)
     joined = JOIN.run("people.csv", "other.csv", "--prefer", "compact", "--json")
     assert joined.exit_code == 1
@@ -163,18 +163,18 @@ def test_no_predicate() -> None:
 
 
 def test_wrong_input_is_one_sentence(database: Path) -> None:
-    assert "name another one" in PREDICATE.refused("people.csv")
-    assert "there is no file nowhere.csv" in PREDICATE.refused("people.csv", "nowhere.csv")
-    wrong = PREDICATE.refused("people.csv", "orders.csv", "--prefer", "best")
+    assert "name another one" in PREDICATES.refused("people.csv")
+    assert "there is no file nowhere.csv" in PREDICATES.refused("people.csv", "nowhere.csv")
+    wrong = PREDICATES.refused("people.csv", "orders.csv", "--prefer", "best")
     assert "coverage (h1), groups (h2), compact (h3)" in wrong
-    assert "at least one predicate" in PREDICATE.refused("people.csv", "orders.csv", "-n", "0")
-    both = PREDICATE.run("people.csv", "people.csv").output
+    assert "at least one predicate" in PREDICATES.refused("people.csv", "orders.csv", "-n", "0")
+    both = PREDICATES.run("people.csv", "people.csv").output
     assert "note: people.csv is joined with itself" in both
 
 
 def test_a_file_without_names() -> None:
     Path("plain.csv").write_text("001,9.5\n003,8.25\n006,7.75\n")
-    found = PREDICATE.answer("people.csv", "plain.csv")
+    found = PREDICATES.answer("people.csv", "plain.csv")
     assert [pair[0] for pair in found["predicates"][0]["pairs"]] == ["Tel"]
 
 
@@ -182,26 +182,26 @@ def test_what_reading_lost_is_told(index: Index, tmp_path: Path) -> None:
     bad = Path("lost/bad.csv")
     bad.parent.mkdir()
     bad.write_text("k,v\n001,2\n002,3\n003,4,5,6\n006,5\n")
-    lost = "reading {}: row with too many cells was fitted (1 time)"
-    assert lost.format(bad) in PREDICATE.run("people.csv", str(bad)).output
-    assert PREDICATE.answer("people.csv", str(bad))["notes"] == [lost.format(bad)]
+    lost = "reading {}: row with too many cells, repaired (1 time)"
+    assert lost.format(bad) in PREDICATES.run("people.csv", str(bad)).output
+    assert PREDICATES.answer("people.csv", str(bad))["notes"] == [lost.format(bad)]
     assert lost.format(bad) in lakejoin.predicates("people.csv", bad).notes
     index(tmp_path / "lost")
     home = "--index", str(tmp_path / "index")
-    stored = PREDICATE.answer("bad.csv", "bad.csv", *home)
+    stored = PREDICATES.answer("bad.csv", "bad.csv", *home)
     assert stored["notes"] == ["bad.csv is joined with itself", lost.format("bad.csv")]
 
 
 def test_a_search_that_is_cut_short_is_told() -> None:
-    found = PREDICATE.answer("people.csv", "orders.csv", "--most", "1")
+    found = PREDICATES.answer("people.csv", "orders.csv", "--most", "1")
     assert not found["complete"] and "cut short" in found["notes"][0]
     assert "--most 0" in found["notes"][0]
-    assert PREDICATE.answer("people.csv", "orders.csv", "--most", "0")["complete"]
+    assert PREDICATES.answer("people.csv", "orders.csv", "--most", "0")["complete"]
 
 
 @pytest.mark.parametrize("option", ["--most", "--rows"])
 def test_counts_are_not_below_zero(option: str) -> None:
-    wrong = PREDICATE.run("people.csv", "orders.csv", option, "-1")
+    wrong = PREDICATES.run("people.csv", "orders.csv", option, "-1")
     assert wrong.exit_code == 2 and f"Invalid value for '{option}'" in wrong.output
 
 
@@ -225,7 +225,7 @@ def test_join_by_a_preference() -> None:
 
 
 def test_relations_of_a_folder(database: Path) -> None:
-    found = PREDICATES.answer("database")
+    found = RELATIONS.answer("database")
     assert list(found) == ["tables", "relations", "notes"]
     assert found["tables"] == ["items.csv", "orders.csv", "people.csv"]
     one = found["relations"][0]
@@ -235,40 +235,40 @@ def test_relations_of_a_folder(database: Path) -> None:
     ]
     assert (one["table"], one["columns"]) == ("items.csv", ["order_id"])
     assert (one["key_table"], one["rows"], one["missing"]) == ("orders.csv", 20, 0)
-    shown = PREDICATES.run("database").output
+    shown = RELATIONS.run("database").output
     assert "items.csv(order_id)" in shown and "among 3 tables" in shown
-    drawn = PREDICATES.run("database", "--diagram", "mermaid").output
+    drawn = RELATIONS.run("database", "--diagram", "mermaid").output
     assert drawn.startswith("erDiagram\n") and 't1 }o--|| t2 : "order_id = order_id"' in drawn
-    assert PREDICATES.run("database", "--diagram", "graphviz").output.startswith("digraph")
-    assert PREDICATES.answer("database", "--diagram", "graphviz")["diagram"].endswith("}")
+    assert RELATIONS.run("database", "--diagram", "graphviz").output.startswith("digraph")
+    assert RELATIONS.answer("database", "--diagram", "graphviz")["diagram"].endswith("}")
 
 
 def test_relations_of_the_lake(lake: Path, index: Index, tmp_path: Path) -> None:
     index(lake)
-    found = PREDICATES.answer("--index", str(tmp_path / "index"))
+    found = RELATIONS.answer("--index", str(tmp_path / "index"))
     assert len(found["tables"]) == 5
-    assert "no index" in str(PREDICATES.run().exception)
+    assert "no index" in str(RELATIONS.run().exception)
 
 
 def test_relations_of_what_is_none(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
-    assert "there is no table in none" in PREDICATES.refused("none")
-    assert "there is no file or folder nowhere" in PREDICATES.refused("nowhere")
-    assert "there is only people.csv" in PREDICATES.refused("people.csv")
+    assert "there is no table in none" in RELATIONS.refused("none")
+    assert "there is no file or folder nowhere" in RELATIONS.refused("nowhere")
+    assert "there is only people.csv" in RELATIONS.refused("people.csv")
     (tmp_path / "bad.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 200)
-    assert "bad.sqlite" in PREDICATES.refused("bad.sqlite")
+    assert "bad.sqlite" in RELATIONS.refused("bad.sqlite")
 
 
 def test_stopped_it_says_so(tmp_path: Path) -> None:
     program = (
         "import os, signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored\n"
-        "from lakejoin.joins.predicates import described\n"
-        "described.find_predicates = lambda *given: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from lakejoin.joins.predicates import join_predicate\n"
+        "join_predicate.find_predicates = lambda *given: os.kill(os.getpid(), signal.SIGINT)\n"
         "from lakejoin.cli.main import main\n"
         "main()\n"
     )
-    command = [sys.executable, "-c", program, "predicate", "people.csv", "orders.csv"]
+    command = [sys.executable, "-c", program, "predicates", "people.csv", "orders.csv"]
     done = subprocess.run(
         command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=False
     )

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from lakejoin.cli import terminal
-from lakejoin.cli.terminal import fitted_widths, print_table
+from lakejoin.cli.terminal import print_table
+from lakejoin.render.layout import fitted_widths
 
 GAP = 3
 

@@ -95,7 +95,7 @@ def test_a_glob_a_list_and_a_container(folder: Path, small_lake: Path) -> None:
     globbed = OVERLAP.run("--batch", "batch/**/*.tsv", "--json")
     assert [a["query"]["table"] for a in lines_of(globbed)] == ["batch/sub/b.tsv"]
     Path("list.txt").write_text("cities.csv\n\nbatch/a.csv\n")
-    listed = OVERLAP.run("--batch", "@list.txt", "--others", "--json")
+    listed = OVERLAP.run("--batch", "@list.txt", "--skip-copies", "--json")
     assert listed.exit_code == 0
     assert [a["query"]["table"] for a in lines_of(listed)] == ["cities.csv", "batch/a.csv"]
     (folder / "broken.csv").unlink()
@@ -119,8 +119,6 @@ def test_lines_go_where_they_should_beside_a_progress_bar(folder: Path) -> None:
             sys.executable,
             "-m",
             "lakejoin",
-            "search",
-            "--by",
             "overlap",
             "--batch",
             "batch",

@@ -103,7 +103,7 @@ def test_one_result_in_full(here: Path) -> None:
 
 
 def test_every_column_in_one_page(here: Path) -> None:
-    shown = OVERLAP.run("cities.csv", "--on", "*", "--others").output
+    shown = OVERLAP.run("cities.csv", "--on", "*", "--skip-copies").output
     assert shown.count("note: the table itself is left out") == 1
     for column in ("city", "country", "people"):
         assert f"{column} of cities.csv (" in shown
@@ -134,7 +134,7 @@ def test_it_fits_every_screen(width: int) -> None:
     results = tuple(found(i, f"{'long/' * 30}{i}.csv", 10.0**i) for i in range(1, 4))
     answer = Answer(query(), results, k=3)
     file = StringIO()
-    print_results(Console(file=file, width=width, highlight=False), answer)
+    print_results(Console(file=file, width=width, highlight=False), answer.report())
     lines = file.getvalue().splitlines()
     if width >= 110:
         assert all(len(line) <= width for line in lines)

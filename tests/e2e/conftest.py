@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import lakejoin
-from server.served import Served, serving
 from e2e.visiting import PATIENCE, Visitor, visiting
 from fake_spark import FakeSpark
+from http_server.served import Served, serving
 from lakejoin.cli import demo_lake
 from lakejoin.server.application import PAGE
 

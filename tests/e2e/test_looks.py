@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from server.served import Served
 from e2e.visiting import Visitor, visiting
+from http_server.served import Served
 
 AIRPORTS = "vega_datasets/airports.csv"
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}

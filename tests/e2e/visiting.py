@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from server.served import Served
+from http_server.served import Served
 
 SHOTS = Path(os.environ.get("LAKEJOIN_SCREENSHOTS") or "build/screenshots")
 PATIENCE = 60_000.0  # milliseconds; the first searches compile their code

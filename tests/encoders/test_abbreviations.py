@@ -15,7 +15,7 @@ from lakejoin.encoders.text_preparation import abbreviations, fold_for_encoding,
 
 
 def expanded(text: str) -> str:
-    starts, codes, words = abbreviations().expanded(
+    starts, codes, words = abbreviations().expand(
         *_words_of(fold_for_encoding(to_text_array([text])))
     )
     assert starts.tolist() == [0, len(codes)]
@@ -65,7 +65,7 @@ def test_rules(short: str, long: str) -> None:
 
 
 def test_several_texts_at_once() -> None:
-    starts, codes, words = abbreviations().expanded(
+    starts, codes, words = abbreviations().expand(
         *_words_of(to_text_array(["main st", "", "plain", "st john", "5 mar"]))
     )
     found = [[words[int(c)].as_py() for c in codes[a:b]] for a, b in pairwise(starts)]

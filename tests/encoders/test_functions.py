@@ -185,7 +185,7 @@ def test_onnx(onnx_file: Path, pooled: bool, monkeypatch: pytest.MonkeyPatch) ->
         encoder.encode(["ab"])[0]
     )
     (onnx_file.parent / "tokenizer.json").unlink()
-    with pytest.raises(InputError, match=r"has no tokenizer\.json beside it"):
+    with pytest.raises(InputError, match=r"has no tokenizer\.json next to it"):
         open_encoder(onnx_file)
 
 

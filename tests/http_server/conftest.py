@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakejoin
-from server.served import Served, serving
 from fake_spark import FakeSpark
+from http_server.served import Served, serving
 
 RANDOM = random.Random(5)
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from server.served import Served
+from http_server.served import Served
 
 SECONDS = 30.0
 

@@ -16,7 +16,7 @@ from lakejoin.server.sql.result_writer import ResultLimits, write_result
 from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner
 from lakejoin.server.sql.typed_view import TargetType, define_view
 
-RAW_CHILD = "server.raw_sql_child"
+RAW_CHILD = "http_server.raw_sql_child"
 
 PEOPLE = pa.table(
     {

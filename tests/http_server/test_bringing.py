@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 import xlsxwriter
 
-from server.conftest import HOSTILE
-from server.served import Served, serving
+from http_server.conftest import HOSTILE
+from http_server.served import Served, serving
 
 CSV = "city,n\nBern,1\nZürich,02\n".encode()
 

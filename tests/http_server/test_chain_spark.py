@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from server.served import Served
-from server.test_working import CHAIN, code_of, rows_of
+from http_server.served import Served
+from http_server.test_working import CHAIN, code_of, rows_of
 
 
 @pytest.mark.spark

@@ -19,7 +19,7 @@ import pytest
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.child_pool import Child, ChildPool, ChildSpec
 
-MODULE = "server.made_child"
+MODULE = "http_server.made_child"
 LONG = 30.0
 
 
@@ -199,7 +199,7 @@ def test_a_pool_gets_its_children_back_when_none_can_be_started(
             raise failures.pop()
         return await start(kind)
 
-    monkeypatch.setattr(Child, "started", started)
+    monkeypatch.setattr(Child, "start", started)
     monkeypatch.setattr("lakejoin.server.child_pool._RETRY_SECONDS", 0.1)
 
     async def work(pool: ChildPool) -> bool:

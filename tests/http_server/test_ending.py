@@ -12,7 +12,7 @@ import httpx
 import psutil
 import pytest
 
-from server.served import LONG, Served, serving
+from http_server.served import LONG, Served, serving
 
 ENDLESS = "select count(*) from range(100000000000) a, range(100000) b"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from server.served import Served, serving
+from http_server.served import Served, serving
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from server.raw import connected, received, request, sent, status
-from server.served import Served, serving
+from http_server.raw import connected, received, request, sent, status
+from http_server.served import Served, serving
 
 CLOSE = "Connection: close"
 JSON = "Content-Type: application/json"

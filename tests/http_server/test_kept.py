@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import lakejoin
-from server.test_children import LONG, problem_of, with_pool, works
 from fake_spark import FakeSpark
-from lakejoin.lake_access import CurrentLake
+from http_server.test_children import LONG, problem_of, with_pool, works
+from lakejoin.lake import CurrentLake
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.child_pool import ChildPool
 from lakejoin.server.disk_cache import DiskCache

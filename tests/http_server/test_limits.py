@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from cli.commands import Command
-from server.raw import connected, received, request, status
-from server.served import Served, serving
+from http_server.raw import connected, received, request, status
+from http_server.served import Served, serving
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.jobs.join_jobs import write_arrow
 from lakejoin.server.settings import Limits

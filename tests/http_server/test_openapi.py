@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from server.served import LONG, Served
+from http_server.served import LONG, Served
 from lakejoin.server.application import API
 from lakejoin.server.routes import job_routes, read_routes, upload_routes
 from lakejoin.server.routes import read_routes as telling

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakejoin
-from server.conftest import CODES, HOSTILE, NAMES
-from server.served import Served
+from http_server.conftest import CODES, HOSTILE, NAMES
+from http_server.served import Served
 from lakejoin.lake import Lake
 
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from cli.commands import Command
-from server.served import serving
+from http_server.served import serving
 from lakejoin.cli import serve_commands as module
 
 SERVE = Command("serve")

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from server.sql_asking import PEOPLE, answer, rows, saved, with_runner
+from http_server.sql_asking import PEOPLE, answer, rows, saved, with_runner
 from lakejoin.server.api_problems import Problem, SqlProblem
 from lakejoin.server.sql.result_writer import ResultLimits
 from lakejoin.server.sql.statement_checks import MAX_SQL_LENGTH, check_statement

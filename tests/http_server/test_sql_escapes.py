@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from server.sql_asking import PEOPLE, RAW_CHILD, saved, with_runner
-from server.sql_escapes import ESCAPES, PYTHON
+from http_server.sql_asking import PEOPLE, RAW_CHILD, saved, with_runner
+from http_server.sql_escapes import ESCAPES, PYTHON
 from lakejoin.server.api_problems import Problem, SqlProblem
 from lakejoin.server.sql.allowed_names import TABLE_FUNCTIONS
 from lakejoin.server.sql.confinement import connect

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from server.sql_asking import answer
+from http_server.sql_asking import answer
 from lakejoin.server.api_problems import Problem, SqlProblem
 from lakejoin.server.sql.statement_checks import check_statement
 

@@ -12,7 +12,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from server.sql_asking import saved, with_runner
+from http_server.sql_asking import saved, with_runner
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.sql.statement_runner import ColumnTypeHint, SqlLimits, SqlRunner
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakejoin
-from server.served import Served
+from http_server.served import Served
 from lakejoin.errors import UnreadableFile
 
 KEYS = ["k0", "k1", "k2", "k3"]

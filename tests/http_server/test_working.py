@@ -12,14 +12,15 @@ import pyarrow as pa
 import pytest
 
 import lakejoin
-from server.conftest import CODES
-from server.served import Served
+from http_server.conftest import CODES
+from http_server.served import Served
 from lakejoin.lake import Lake
 from lakejoin.server.jobs import search_jobs
 from lakejoin.server.request_models import SearchRequest
 from lakejoin.server.routes.job_routes import _search_key
 from lakejoin.server.settings import Limits
 from lakejoin.server.workspace import Workspace
+from oracle.search import search_by
 
 STATIONS = "lake:stations.csv"
 DELAYS = "lake:sub/delays.csv"
@@ -72,7 +73,7 @@ def test_a_search_answers_as_in_one_process(
 ) -> None:
     told = served.post("search", {"table": STATIONS, **asked})
     others = {} if asked["by"] == "fused" else {"others": True}
-    known = lake.search(lake.table("stations.csv"), **asked, **others)
+    known = search_by(lake, lake.table("stations.csv"), **asked, **others)
     assert without_time(told) == without_time(known.to_dict())
     assert all(one["id"] == f"lake:{one['table']}" for one in told["results"])
 
@@ -122,7 +123,7 @@ def test_values_of_an_answer_that_another_process_found(
     rank = next(one["rank"] for one in told["results"] if one["id"] == DELAYS)
     first = served.post("explain", {"search": search, "rank": rank, "limit": 5})
     desk = Workspace(lake.snapshot.location.uri, served.store, Limits())
-    key = _search_key(SimpleNamespace(desk=desk), SearchRequest(**search).to_dict())
+    key = _search_key(SimpleNamespace(workspace=desk), SearchRequest(**search).to_dict())
     monkeypatch.setattr(search_jobs, "_answers", None)  # it must not search
     job = {"search": search, "rank": rank, "limit": 5, "key": key}
     assert search_jobs.explain_result(desk, job, lambda what, said: None) == first

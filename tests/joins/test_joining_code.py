@@ -23,7 +23,7 @@ from lakejoin.codegen.programs import Casing, Constant, Extract, Program, Runs, 
 from lakejoin.errors import InputError
 from lakejoin.joins.join import Join
 from lakejoin.joins.join_key import JoinKey, KeyRefinement, KeyRule
-from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.options import JoinOptions, MatchOptions
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn
 from lakejoin.values.column_encoder import encode_query
 from oracle.sqlite import rows_by_sqlite
@@ -33,7 +33,8 @@ HOWS = ("inner", "left", "right", "full")
 # Canonical values in several spellings, texts for missing values, and what systems part over.
 TEXTS = (
     *("Bern", "bern ", " BERN", "Zug", "ZUG", "7", "7.0", "07", "n/a", "", "-", "Straße"),
-    *("STRASSE", "ΟΔΟΣ", "οδος", "2020-01-31", "31 Jan 2020", "it's", 'a"b', "a\\b", "x\ty", None),
+    *("STRASSE", "ΟΔΟΣ", "οδος", "2020-01-31", "31 Jan 2020", "it's", 'a"b', "a\\b", "x\ty"),
+    *("X\n'Y", "x 'y", None),
 )
 FIRST_LAST = Program((Extract("b", ((",", 1),), casing=Casing.LOWER), Constant(" "), Extract("a")))
 PIECE = Program((Extract("b", ((",", -1),)),))
@@ -182,7 +183,7 @@ def test_rows_with_the_same_key_that_are_told_apart(run: str) -> None:
         codes = tell.codes_of(encode_query(source["t"])), tell.codes
         some = np.array(split[: join.known.count], bool)
         told = KeyRefinement(identity("t"), identity("u"), some, *codes, words="t = u")
-        join = replace(join, found=join.known.refined_by(told))
+        join = replace(join, found=join.known.with_refinement(told))
         assert rows(RUNS[run](join)) == rows(join.table())
         if run == "standard":
             query = join.to_sql(dialect="standard")
@@ -238,7 +239,7 @@ def test_the_nearest_of_floating_numbers(run: str, how: str) -> None:
     for join in (
         lakejoin.join(left, right, on="x", by="nearest", how=how),
         lakejoin.join(left, whole, on="x=y", by="nearest", how=how),
-        lakejoin.join(whole, left, on="y=x", by="nearest", within=1, how=how),
+        lakejoin.join(whole, left, "y=x", how, "nearest", options=MatchOptions(within=1)),
     ):
         assert rows(RUNS[run](join)) == rows(join.table())
         assert "match differently" not in join.to_sql()
@@ -323,13 +324,16 @@ def test_a_list_that_is_too_long_is_told() -> None:
 
 def test_what_code_cannot_say() -> None:
     twice = {"k": ["a", "a"], "i": [0, 1]}
-    once = lakejoin.join(twice, {"k": ["a"]}, on="k", one_to_one=True)
+    once = lakejoin.join(twice, {"k": ["a"]}, on="k", options=MatchOptions(one_to_one=True))
     with pytest.raises(InputError, match="one-to-one"):
         once.to_sql()
-    assert "JOIN" in lakejoin.join({"k": ["a"]}, {"k": ["a"]}, on="k", one_to_one=True).to_sql()
+    single = lakejoin.join({"k": ["a"]}, {"k": ["a"]}, "k", options=MatchOptions(one_to_one=True))
+    assert "JOIN" in single.to_sql()
     assert (
         "before aggregating: first"
-        in lakejoin.join(twice, twice, on="k", aggregate="first").to_polars_code()
+        in lakejoin.join(
+            twice, twice, on="k", options=MatchOptions(aggregate="first")
+        ).to_polars_code()
     )
 
 
@@ -360,7 +364,7 @@ def test_spark(spark: Any) -> None:
                 identity("b"), identity("a"), np.ones(join.known.count, bool), *codes
             )
             if side == "left":
-                join = replace(join, found=join.known.refined_by(told))
+                join = replace(join, found=join.known.with_refinement(told))
             made = _function(join.to_pyspark_code())(
                 *(spark.createDataFrame(table.to_pandas()) for table in (join.left, join.right))
             )

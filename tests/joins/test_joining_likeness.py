@@ -43,7 +43,13 @@ def test_fuzzy_alone_and_one_to_one() -> None:
     mine = {"town": ["Bremerhafen", "Bremerhaven", "Bremerhaven", *TOWNS[:5]]}
     alone = lakejoin.join(mine, {"place": TOWNS}, on="town=place", by="fuzzy")
     assert [step.kind for step in alone.steps] == ["fuzzy"] and alone.left_joined == 8
-    once = lakejoin.join(mine, {"place": TOWNS}, on="town=place", by="auto", one_to_one=True)
+    once = lakejoin.join(
+        mine,
+        {"place": TOWNS},
+        on="town=place",
+        by="auto",
+        options=lakejoin.MatchOptions(one_to_one=True),
+    )
     partners = once.pairs()["right_row"].to_pylist()
     assert len(partners) == len(set(partners)) == 6
 

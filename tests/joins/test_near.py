@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.joins.nearest.nearest_rows import NearestOptions, find_nearest_rows
+from lakejoin.joins.nearest.nearest_rows import find_nearest_rows
 from lakejoin.store.distance_limits import EARTH_RADIUS
 from oracle.near_rows import Found, chord, nearest
 
@@ -28,7 +28,7 @@ def rows(
     left: list[Any], right: list[Any], within: str | float | None = None, kind: Any = None
 ) -> Any:
     tables = pa.table({"a": pa.array(left, kind)}), pa.table({"b": pa.array(right, kind)})
-    return find_nearest_rows(*tables, [("a", "b")], NearestOptions(within))
+    return find_nearest_rows(*tables, [("a", "b")], within)
 
 
 # -- against brute force -----------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_places(
         pa.table({"lat": [p[0] for p in side], "lon": [p[1] for p in side]})
         for side in (left, right)
     ]
-    found = find_nearest_rows(*tables, [("lat", "lat"), ("lon", "lon")], NearestOptions(within))
+    found = find_nearest_rows(*tables, [("lat", "lat"), ("lon", "lon")], within)
     metres = {None: np.inf, "12km": 12_000.0, "3000 mi": 3000 * 1609.344}[within]
     # Equally near places differ in their last digits: the distance is compared, not the row.
     kept = dict(pairs(found))

@@ -1,6 +1,7 @@
 """Programs from examples, the plain way: pieces as texts, one example after the other.
 
-What `lakejoin.joins.learned.program_learner` does with numbers, this does with texts and dictionaries.
+What `lakejoin.joins.learned.program_learner` does with numbers, this does with texts and
+dictionaries.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from math import inf
 
 from lakejoin.codegen.programs import Constant, Form, Runs, Split, rewrite_text
 from lakejoin.joins.learned.program_learner import ProgramStep, _Edge, _operators_of, _SubstringPart
-from lakejoin.joins.learned.substrings import Substring, SubstringPath, folded
+from lakejoin.joins.learned.substrings import Substring, SubstringPath, fold_case
 
 Rows = Sequence[dict[str, str | None]]
 Texts = tuple[str, ...]
@@ -39,7 +40,7 @@ def learn(
     """The steps that make each target from its row, or None if no short program does."""
     if not rows or any(not target for target in targets):
         return None
-    goals = tuple(folded(target) for target in targets)
+    goals = tuple(fold_case(target) for target in targets)
     useful = [column for column in columns if _useful(texts_of(rows, column), goals)]
     if not _possible(rows, goals, useful):
         return None
@@ -79,7 +80,7 @@ def _possible(rows: Rows, goals: tuple[str, ...], columns: Sequence[str]) -> boo
     if not columns:
         return False
     for i, goal in enumerate(goals):
-        store = [*(folded(rows[i][column] or "") for column in columns), goals[i - 1]]
+        store = [*(fold_case(rows[i][column] or "") for column in columns), goals[i - 1]]
         if stretches(goal, store) > min(MOST_OPERATORS, 3 + len(goal) / 4):
             return False
     return True
@@ -273,7 +274,7 @@ def _rewritings(texts: Texts, goals: Texts) -> Iterator[tuple[Texts, Form, int]]
     for form in Form:
         if not _may_change(texts, form):
             continue
-        made = tuple(folded(rewrite_text(text, form) or "") for text in texts)
+        made = tuple(fold_case(rewrite_text(text, form) or "") for text in texts)
         if not all(made):
             continue
         if form and made != texts and _held(made, goals):
@@ -314,7 +315,7 @@ def _may_change(texts: Texts, form: Form) -> bool:
 def texts_of(rows: Rows, column: str) -> Texts:
     """The column's texts in lower case, none if an example lacks it."""
     whole = [row[column] for row in rows]
-    return tuple(folded(text) for text in whole if text) if all(whole) else ()
+    return tuple(fold_case(text) for text in whole if text) if all(whole) else ()
 
 
 def _split_each(texts: Texts) -> list[tuple[Split, Texts]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+import published.probe_set  # noqa: F401 (adds "probe")
 from lakejoin.engines.hits import ExcludedColumns, Hits
 from lakejoin.engines.overlap import OverlapIndex
 from lakejoin.engines.overlap.read_costs import ReadCosts

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from lakejoin.lake import Lake
 from lakejoin.locations import Location
+from lakejoin.search.options import NearArguments, SearchOptions
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals
 from lakejoin.store.meaning_vectors import MeaningOptions
 from lakejoin.store.postings import PostingsComponent
@@ -28,6 +30,21 @@ def join_figures(mine: Sequence[str | None], theirs: Sequence[str | None]) -> tu
     right = Counter(cell for cell in theirs if cell is not None)
     partners = [right[cell] if cell is not None else 0 for cell in mine]
     return sum(p > 0 for p in partners) / len(mine), sum(partners) / len(mine)
+
+
+def search_by(
+    lake: Lake,
+    table: Any,
+    on: Any = None,
+    *,
+    by: str,
+    **options: Any,
+) -> Any:
+    """A search by an engine that is named, with options that it may not take, as a server does."""
+    names = {field.name for field in fields(NearArguments)}
+    near = {name: options.pop(name) for name in names & options.keys()}
+    how = NearArguments(**near).to_options(by)
+    return lake.search_with(table, on, SearchOptions(by, near=how, **options))
 
 
 def lake_of(

@@ -23,8 +23,8 @@ from lakejoin.engines.composite.key_trie import MateOptions
 from lakejoin.engines.composite.query import KeyQuery, key_query
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.lake import Lake
+from lakejoin.search.indexed_table import IndexedTable
 from lakejoin.search.key_evidence import KeyMatches
-from lakejoin.search.table_lookup import IndexedTable
 from lakejoin.store.segment_tables import SegmentTables
 
 DATA = Path(

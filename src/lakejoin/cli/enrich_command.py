@@ -10,9 +10,8 @@ from lakejoin import api
 from lakejoin.cli.options import index_option, json_option
 from lakejoin.cli.terminal import print_json, print_table, status_or_explanation
 from lakejoin.errors import InputError, NoJoin
-from lakejoin.lake_access import read_named_table
-from lakejoin.search.answer_display import format_percent
-from lakejoin.text_format import size
+from lakejoin.inputs import resolve_table
+from lakejoin.text_format import format_percent, size
 
 if TYPE_CHECKING:
     from lakejoin.enrich.enrichment import Enrichment
@@ -36,23 +35,21 @@ _LEFT_OUT_SHOWN = 8
     "--output",
     "--out",
     metavar="FILE",
-    help="Where to write the enriched table. The extension sets the format: .csv, .csv.gz, .tsv, "
-    ".parquet, .arrow. An existing file is replaced once the new one is complete.",
+    help="Where to write the enriched table: .csv, .csv.gz, .tsv, .parquet or .arrow.",
 )
 @click.option(
     "--by",
     type=click.Choice(["auto", "equal", "fuzzy", "meaning"]),
     default="auto",
     show_default=True,
-    help="How keys are matched: by equal values (equal), also by rewritten and similar values "
-    "(fuzzy), also by meaning (meaning), or by everything a search finds (auto).",
+    help="How keys match: equal, also similar, also by meaning, or all that a search finds.",
 )
 @click.option(
     "--task",
     type=click.Choice(["auto", "regression", "classification"]),
     default="auto",
     show_default=True,
-    help="The kind of prediction; auto decides by the values of the target.",
+    help="The kind of prediction.",
 )
 @click.option(
     "--tables",
@@ -80,7 +77,7 @@ _LEFT_OUT_SHOWN = 8
     type=click.IntRange(2, 20),
     default=5,
     show_default=True,
-    help="The number of folds of the cross-validation that measures the lift.",
+    help="The folds of the cross-validation that measures the lift.",
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="The random seed for folds and noise."
@@ -101,27 +98,15 @@ def enrich_command(
 ) -> None:
     """Add columns of the lake to TABLE that help to predict one of its columns.
 
-    TABLE is a file or a table of the lake. lakejoin searches for tables that join on the key, and
-    takes those of their columns that predict the target better out of fold than noise does. If a
-    key has several rows in a table, numbers are averaged and other values become the most frequent
-    one. The enriched table has all rows and columns of TABLE in order, followed by the new columns.
-    TABLE itself, versions of it, and columns that repeat the target are left out and listed.
-
-    The lift is how much the lake improves the score: the error (RMSE) for numbers, or the share of
-    correct classes (micro-F1). It is measured by cross-validation, with columns chosen anew in
-    every fold. If nothing helps, nothing is written and the exit code is 1.
+    TABLE is a file or a table of the lake. lakejoin takes those columns of joinable tables that
+    predict the target better out of fold than noise does, and appends them to TABLE. The lift is
+    how much they improve the score (RMSE for numbers, micro-F1 for classes), measured by
+    cross-validation. If nothing helps, nothing is written and the exit code is 1.
 
     \b
     Examples:
       lakejoin enrich sales.csv --on town --target revenue -o enriched.csv
       lakejoin enrich trips.parquet --on day --on station --target delay --by equal
-      lakejoin enrich companies.csv --on name --target sector -o enriched.parquet --json
-
-    \b
-    JSON keys: table, on[], target, task, by, rows, sample, tables, looked_at, found, why, columns[]
-    with name, table, column, made, mine[], theirs[], kinds[], worth, full; left_out[] with table,
-    column, why; lift{score, folds, folds_by_key, without{mean, spread}, with{mean, spread}, lift,
-    lift_spread}, notes[], output, bytes
     """
     from lakejoin.enrich import joiner
     from lakejoin.joins.output import check_output, write_table
@@ -132,7 +117,7 @@ def enrich_command(
     from lakejoin.enrich.enrichment import EnrichLimits, EnrichOptions, enrich_table
 
     lake = api.open(index)
-    query_rows = read_named_table(table, lake).rows
+    query_rows = resolve_table(table, lake.snapshot).rows
     if len(set(query_rows.column_names)) < query_rows.num_columns:
         raise InputError(f"{table} has several columns with the same name: rename them first")
     limits = EnrichLimits(sample, columns, seed)

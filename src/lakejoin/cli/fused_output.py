@@ -1,47 +1,44 @@
-"""Print the answer of a fused search, refined in place on a terminal, with the evidence as a tree."""
+"""Print the answer of a fused search, refined in place on a terminal, with its evidence."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
-from rich.text import Text
 
-from lakejoin.cli.engine_output import TypedQuery, print_notes
+from lakejoin.cli.engine_output import TypedQuery
 from lakejoin.cli.terminal import (
     LONG_WAIT_SECONDS,
     STILL_SEARCHING,
     console,
     explain_long_wait,
     print_json,
+    print_lines,
+    print_more,
+    print_row,
+    print_title,
+    to_rich,
 )
 from lakejoin.codegen.pasted_command import join_command_line
 from lakejoin.errors import InputError
-from lakejoin.ranking.answer import (
-    format_added_columns,
-    format_joined_columns,
-    format_kind,
-    format_misses,
-    format_versions,
-)
 from lakejoin.ranking.join_arguments import join_arguments
-from lakejoin.search.answer_display import format_bar, format_fan_out, format_percent
-from lakejoin.text_format import clip, counted, seconds
+from lakejoin.render.candidate_text import describe_reason
+from lakejoin.render.layout import INDENT, format_bar, lay_out_row
+from lakejoin.render.report import Line, Report, Span, line
+from lakejoin.text_format import clip, counted, format_percent, seconds
 
 if TYPE_CHECKING:
     from lakejoin.lake import Lake
     from lakejoin.ranking.answer import FusedAnswer, FusedResult
-    from lakejoin.ranking.join_candidates import JoinCandidate
 
 
 EVERY = 0  # --explain without a number
-_INDENT = "     "
 _LONG = 200
 _CANDIDATES_SHOWN = 5  # per table
-_LARGE_FAN_OUT = 10.0  # marked with !
 _FULL_BAR = 100.0  # nats
 
 
@@ -52,52 +49,53 @@ def show_fused(answer: FusedAnswer, typed: TypedQuery, explain: int | None, as_j
         print_json(_explained_json(answer, chosen) if chosen else answer.to_dict())
         return
     screen = console()
-    _print_searched(screen, answer, typed)
+    report = _report(answer, typed)
+    print_title(screen, report)
     for result in [chosen] if chosen else answer:
-        _print(screen, ["", *_result_lines(result)])
-        if explain is not None:
-            _print(screen, _tree_lines(result))
-    _print_misses(screen, answer, explain)
+        _print_result(screen, report, result, explain is not None)
+    if explain == EVERY and not len(answer):
+        for miss in answer.misses:
+            _print_result(screen, report, miss, with_evidence=True)
+    elif answer.misses:
+        print_lines(screen, [line(), line(clip(answer.misses_text, 600), style="warn")])
     best = chosen or next(iter(answer), None)
     if best is not None:
-        _print(screen, ["", f"to join with result {best.rank}:", _join_text(best, typed)])
+        head = line(f"to join with result {best.rank}:")
+        print_lines(screen, [line(), head, _join_line(best, typed)])
     stages = ", ".join(f"{stage} {seconds(took)}" for stage, took in answer.seconds_by.items())
-    _print(screen, ["", Text(f"{seconds(answer.seconds)}: {stages}", "dim")])
+    print_lines(screen, [line(), line(f"{seconds(answer.seconds)}: {stages}", style="dim")])
 
 
 def print_brief_fused_answer(
     screen: Console, answer: FusedAnswer, typed: TypedQuery, limit: int
 ) -> None:
     """Print one of several answers: the best results, and the command for the first."""
-    _print_searched(screen, answer, typed)
+    report = _report(answer, typed)
+    print_title(screen, report)
     for result in answer[:limit]:
-        _print(screen, brief_lines(result))
-    if len(answer) > limit:
-        more = f"… and {len(answer) - limit:,} more; --json shows all"
-        _print(screen, [Text(f"{_INDENT}{more}", "dim")])
-    _print(screen, [*([_join_text(answer[0], typed)] if len(answer) else []), ""])
+        print_row(screen, report, result.row(brief=True))
+    print_more(screen, len(answer) - limit)
+    print_lines(screen, [*([_join_line(answer[0], typed)] if len(answer) else []), line()])
 
 
-def fused_query_text(answer: FusedAnswer, typed: TypedQuery) -> Text:
-    """What was searched for, and how many tables join."""
+def _report(answer: FusedAnswer, typed: TypedQuery) -> Report:
+    """The report of an answer, titled with what was searched for and how many tables join."""
     columns = ", ".join(" + ".join(map(clip, names)) for names in answer.columns)
     among = counted(typed.tables, "table")
     number = len(answer)
     best = f"the {number:,} best joins" if number > 1 else "the best join"
     found = f"{best if number else 'no joins found'} among {among}"
-    return Text.assemble((columns, "bold"), f" of {clip(answer.table, _LONG)}: {found}")
+    title = line(Span(columns, "bold"), f" of {clip(answer.table, _LONG)}: {found}")
+    return replace(answer.report(), title=title)
 
 
-def brief_lines(result: FusedResult) -> Iterator[Text]:
-    """A table and how it joins."""
-    name = (clip(result.table, _LONG), "bold")
-    yield Text.assemble((f"{result.rank:>2}   ", "dim"), name)
-    yield from _candidate_lines(result.ways[0])
-
-
-def _print(screen: Console, lines: Iterable[Text | str]) -> None:
-    for line in lines:
-        screen.print(line if isinstance(line, Text) else Text(line), soft_wrap=True)
+def _print_result(
+    screen: Console, report: Report, result: FusedResult, with_evidence: bool
+) -> None:
+    screen.print()
+    print_row(screen, report, result.row())
+    if with_evidence:
+        print_lines(screen, _tree_lines(result))
 
 
 def _chosen(answer: FusedAnswer, explain: int | None) -> FusedResult | None:
@@ -123,83 +121,36 @@ def _sql(result: FusedResult) -> str | None:
     try:
         return result.sql()
     except InputError:
-        if result.ways[0].kind == "equal":
+        if result.candidates[0].kind == "equal":
             raise
         return None
 
 
-def _print_searched(screen: Console, answer: FusedAnswer, typed: TypedQuery) -> None:
-    _print(screen, [fused_query_text(answer, typed)])
-    print_notes(screen, answer.notes)
-
-
-def _result_lines(result: FusedResult) -> Iterator[Text]:
-    yield from brief_lines(result)
-    yield Text(f"{_INDENT}{clip(format_added_columns(result), _LONG)}")
-    beneath = [format_versions(result), result.ways[0].why, _alternatives(result)]
-    yield from (Text(f"{_INDENT}{clip(line, _LONG)}", "dim") for line in beneath if line)
-
-
-def _candidate_lines(candidate: JoinCandidate) -> Iterator[Text]:
-    result = candidate.result
-    figures = [f"{result.matched:,} of {result.query_size:,}"]
-    if result.row_coverage is None:  # estimated by sketches, not counted
-        figures = [f"~{figures[0]}"]
-    else:
-        figures.append(f"{format_percent(result.row_coverage)} of your rows")
-    is_large = (result.fan_out or 0) >= _LARGE_FAN_OUT
-    fan_out = "" if result.fan_out is None else f"   x{format_fan_out(result.fan_out)}"
-    yield Text.assemble(
-        f"{_INDENT}{clip(format_joined_columns(candidate), _LONG)}   ",
-        (format_bar(result.containment), "green"),
-        f" {format_percent(result.containment)}   {'   '.join(figures)}",
-        (fan_out + (" !" if is_large else ""), "bold red" if is_large else ""),
-    )
-    if how := format_kind(candidate):
-        yield Text(f"{_INDENT}{clip(how, _LONG)}", "cyan")
-
-
-def _alternatives(result: FusedResult) -> str:
-    others = [other for other in result.ways[1:] if other.believed]
-    if not others:
-        return ""
-    pairs = ", ".join(clip(other.pairs, 60) for other in others[:_CANDIDATES_SHOWN])
-    more = len(others) - _CANDIDATES_SHOWN
-    return f"or by {pairs}" + (f" and {more:,} more" if more > 0 else "")
-
-
-def _tree_lines(result: FusedResult) -> Iterator[Text]:
+def _tree_lines(result: FusedResult) -> Iterator[Line]:
     """The evidence for each join candidate, in nats."""
-    for candidate in result.ways[:_CANDIDATES_SHOWN]:
+    for candidate in result.candidates[:_CANDIDATES_SHOWN]:
         weighed = candidate.join_score
         figures = f"score {weighed.score:.2f}, confidence {format_percent(weighed.confidence)}"
-        yield Text("")
-        yield Text(f"{_INDENT}{clip(candidate.pairs, _LONG)}: {figures}")
+        yield line()
+        yield line(f"{INDENT}{clip(candidate.pairs, _LONG)}: {figures}")
         branches = [
             f"{reason.kind:<6} {reason.nats:>5.1f} nats {format_bar(reason.nats / _FULL_BAR)} "
-            f"{reason.text}"
+            f"{describe_reason(reason)}"
             for reason in weighed.reasons
         ]
         branches += [f"coincidental: {weighed.accidental}"] if weighed.accidental else []
         for number, branch in enumerate(branches, 1):
-            yield Text(f"{_INDENT}{'└─' if number == len(branches) else '├─'} {branch}")
-    if len(result.ways) > _CANDIDATES_SHOWN:
-        more = counted(len(result.ways) - _CANDIDATES_SHOWN, "more candidate")
-        yield Text(f"{_INDENT}… and {more}; --json shows all", "dim")
+            yield line(f"{INDENT}{'└─' if number == len(branches) else '├─'} {branch}")
+    if len(result.candidates) > _CANDIDATES_SHOWN:
+        more = counted(len(result.candidates) - _CANDIDATES_SHOWN, "more candidate")
+        yield line(f"{INDENT}… and {more}; --json shows all", style="dim")
 
 
-def _print_misses(screen: Console, answer: FusedAnswer, explain: int | None) -> None:
-    if explain == EVERY and not len(answer):
-        for miss in answer.misses:
-            _print(screen, ["", *_result_lines(miss), *_tree_lines(miss)])
-    elif misses := format_misses(answer):
-        _print(screen, ["", Text(clip(misses, 600), "yellow")])
-
-
-def _join_text(result: FusedResult, typed: TypedQuery) -> Text:
+def _join_line(result: FusedResult, typed: TypedQuery) -> Line:
     """The command that makes the join, ready to paste into a shell."""
-    words = [*join_arguments(result.ways[0]).words(), "-o", "joined.csv"]
-    return Text(f"  {join_command_line(typed.table, result.table, words, typed.index)}", "bold")
+    words = [*join_arguments(result.candidates[0]).words(), "-o", "joined.csv"]
+    command = join_command_line(typed.table, result.table, words, typed.index)
+    return line(f"  {command}", style="bold")
 
 
 # The stages of a search, in order, and what each of them searches for.
@@ -251,22 +202,22 @@ class _LiveView:
     def __rich_console__(self, screen: Console, options: ConsoleOptions) -> RenderResult:
         lines = [] if self.answer is None else list(self._lines(self.answer))
         room = max(2, (options.height or screen.height) - _OTHER_LINES)
-        for line in [*lines[:room], self._status()]:
-            line.truncate(screen.width, overflow="ellipsis")
-            yield line
+        for shown in [*lines[:room], line(self._status(), style="dim")]:
+            yield to_rich(replace(shown, cut=True), screen.width)
 
-    def _lines(self, answer: FusedAnswer) -> Iterator[Text]:
+    def _lines(self, answer: FusedAnswer) -> Iterator[Line]:
+        report = _report(answer, self._typed)
         # Until the search is over, it is not known that nothing joins.
-        yield fused_query_text(answer, self._typed) if len(answer) else Text("nothing found so far")
+        yield report.title if len(answer) else line("nothing found so far")
         for result in answer:
-            yield from brief_lines(result)
+            yield from lay_out_row(report, result.row(brief=True))
 
-    def _status(self) -> Text:
+    def _status(self) -> str:
         took = time.perf_counter() - self._begin
         if self.answer is None:
-            return Text(STILL_SEARCHING if took >= LONG_WAIT_SECONDS else "searching …", "dim")
+            return STILL_SEARCHING if took >= LONG_WAIT_SECONDS else "searching …"
         done = self.answer.seconds_by
         left = {stage: words for stage, words in self._stages.items() if stage not in done}
         source = "from sketches" if len(left) == len(self._stages) else "so far"
         coming = ", ".join(left.values()) or "the columns they add"
-        return Text(f"{source}, after {seconds(took)}; still to come: {coming}", "dim")
+        return f"{source}, after {seconds(took)}; still to come: {coming}"

@@ -10,18 +10,25 @@ import click
 
 from lakejoin import api
 from lakejoin.cli.options import cluster_options, index_option, json_option, parse_settings
-from lakejoin.cli.terminal import console, explain_long_wait, print_json, print_table
+from lakejoin.cli.terminal import (
+    console,
+    explain_long_wait,
+    print_json,
+    print_lines,
+    print_report,
+    print_table,
+)
 from lakejoin.errors import InputError
 from lakejoin.graph.graph_export import check_export, check_writable
-from lakejoin.search.answer_display import format_bar, format_percent
-from lakejoin.text_format import clip, counted, seconds
+from lakejoin.render.report import line
+from lakejoin.text_format import counted, format_percent, seconds
 
 if TYPE_CHECKING:
     from lakejoin.graph.graph_statistics import GraphStatistics
     from lakejoin.graph.join_graph import JoinGraph
     from lakejoin.graph.neighborhood import Neighborhood
-    from lakejoin.paths.answer import Path, Paths
-    from lakejoin.spark.graph_build import GraphReport
+    from lakejoin.paths.answer import Paths
+    from lakejoin.pipeline.graph_build import GraphReport
     from lakejoin.store.graph_files import GraphOptions
 
 
@@ -34,34 +41,31 @@ _EDGES_SHOWN = 40
     "--containment",
     type=click.FloatRange(0, 1, min_open=True),
     metavar="SHARE",
-    help="Include pairs where one column contains at least this share of the other's distinct "
-    "values.  [default: that of the graph; 0.5 for a new one]",
+    help="Include pairs where one column contains this share of the other.  [default: 0.5]",
 )
 @click.option(
     "--least",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Leave out columns with fewer distinct values: others contain them by coincidence.  "
-    "[default: that of the graph; 10 for a new one]",
+    help="Leave out columns with fewer distinct values.  [default: 10]",
 )
 @click.option(
     "--most",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Keep at most this many partners per column, the best.  [default: that of the graph; 1000 "
-    "for a new one]",
+    help="Keep at most N partners per column, the best.  [default: 1000]",
 )
 @click.option(
     "--min",
     "minimum",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Show, draw and export only edges with at least this containment.  [default: all]",
+    help="Show, draw and export only edges with this containment.",
 )
 @click.option(
     "--numbers/--no-numbers",
     default=True,
-    help="Include number columns or not: small integers occur in very many columns.",
+    help="Include number columns (the default), or not.",
 )
 @click.option(
     "--hops",
@@ -100,13 +104,10 @@ def graph_command(
 ) -> None:
     """Find out which tables of the lake join with which.
 
-    Without TABLE, builds the join graph, or updates it for new and deleted tables, stores it with
-    the index, and shows how well the lake joins. This is a Spark job; Spark is not started if there
-    is nothing to do. With TABLE, shows from the graph which tables join with it, on which columns,
-    and what can be reached from there.
-
-    An edge leads from a column to a column of another table that contains it. Some overlap is
-    coincidental: `lakejoin search` tells which joins are real.
+    Without TABLE, builds or updates the join graph with Spark, stores it with the index, and shows
+    how well the lake joins. With TABLE, shows which tables join with it, on which columns, and what
+    can be reached from there. Some overlap is coincidental: `lakejoin search` tells which joins are
+    real.
 
     \b
     Examples:
@@ -114,15 +115,6 @@ def graph_command(
       lakejoin graph airports.csv
       lakejoin graph airports.csv --hops 3 --min 1 --no-numbers --picture airports.svg
       lakejoin graph --export joins.graphml
-
-    \b
-    JSON keys: made{version, pairs, counted, cut, segments, fresh, seconds{…}}, tables, joined,
-    columns, edges, number_edges, quartiles[], most, components, largest, sample[] with table,
-    tables, columns, reach{table, tables[]}
-
-    \b
-    or with table, reached[], steps[] with hop, table, column, other_table, other_column, shared,
-    containment, complete
     """
     options = {"containment": containment, "least": least, "most": most}
     options = {name: value for name, value in options.items() if value is not None}
@@ -175,8 +167,7 @@ class GraphBuild:
 def _build(build: GraphBuild, quiet: bool) -> GraphReport:
     from lakejoin.cli.build_commands import show_progress
     from lakejoin.lake import index_location
-    from lakejoin.pipeline.build import Cluster
-    from lakejoin.spark.graph_build import make_graph
+    from lakejoin.spark.task_runner import Cluster, make_graph
 
     location = index_location(build.index)
     with show_progress(quiet) as listener:
@@ -187,7 +178,7 @@ def _build(build: GraphBuild, quiet: bool) -> GraphReport:
 
 def _graph_options(build: GraphBuild) -> GraphOptions | None:
     """The options of the existing graph, overridden by those of the command line."""
-    from lakejoin.spark.graph_build import usable_graph
+    from lakejoin.pipeline.graph_build import usable_graph
     from lakejoin.store.graph_files import GraphOptions
 
     if not build.options:
@@ -202,8 +193,8 @@ def _print_statistics(graph: JoinGraph, report: GraphReport, found: GraphStatist
     options = graph.options
     click.echo(
         f"{counted(report.pairs, 'pair')} of columns join: one contains at least "
-        f"{format_percent(options.containment)} of the other's distinct values, of which there are at "
-        f"least {options.least:,} ({done} in {took})"
+        f"{format_percent(options.containment)} of the other's distinct values, of which there "
+        f"are at least {options.least:,} ({done} in {took})"
     )
     if report.cut:
         click.echo(
@@ -266,10 +257,6 @@ def _print_around(graph: JoinGraph, around: Neighborhood) -> None:
         click.echo(f"… and {len(around) - _EDGES_SHOWN:,} more; --json shows all")
 
 
-_PATH_INDENT = "     "
-_LONG_NAME = 200
-
-
 @click.command("paths")
 @click.argument("table")
 @click.argument("other_table")
@@ -320,10 +307,6 @@ def paths_command(
       lakejoin paths flights.csv countries.csv
       lakejoin paths mine.csv countries.csv --joins 2
       lakejoin paths flights.csv countries.csv --sql 1 | duckdb
-
-    \b
-    JSON keys: table, other_table, paths[] with rank, joins[] with table, column, other_table,
-    other_column, shared, containment, rows, total, joined, sql, none, searched, notes[], seconds
     """
     lake = api.open(index)
     with explain_long_wait():
@@ -340,41 +323,9 @@ def paths_command(
 
 
 def _print_paths(found: Paths) -> None:
-    from rich.text import Text
-
     screen = console()
-    for note in found.notes:
-        screen.print(Text(f"note: {note}"), soft_wrap=True)
-    if found.searched:
-        note = "joins were searched for from both ends; run lakejoin graph to cover all tables"
-        screen.print(Text(f"note: {note}"), soft_wrap=True)
-    if not len(found):
-        screen.print(Text(found.none), soft_wrap=True)
-    for path in found:
-        screen.print()
-        for line in _path_lines(path):
-            screen.print(Text(line) if isinstance(line, str) else line, soft_wrap=True)
+    print_report(screen, found.report())
     if len(found):
-        screen.print(Text("\nthe SQL of path 1 (--sql N prints another):", "dim"))
-        screen.print(Text(found[0].sql()), soft_wrap=True)
-    screen.print(Text(f"\n{seconds(found.seconds)}", "dim"))
-
-
-def _path_lines(path: Path) -> list[object]:
-    from rich.text import Text
-
-    share = path.survivors.share
-    head = Text.assemble(
-        (f"{path.rank:>2}   ", "dim"),
-        (clip(path.joins[0].table, _LONG_NAME), "bold"),
-    )
-    steps = [
-        f"{_PATH_INDENT}→ {clip(join.other_table, _LONG_NAME)}   by {join.column} = "
-        f"{join.other_column} ({format_percent(join.containment)} of the values)"
-        for join in path.joins
-    ]
-    figures = f"{path.rows:,} of {path.total:,} rows survive   the join has {path.joined:,} rows"
-    summary = Text.assemble(
-        _PATH_INDENT, (format_bar(share), "green"), f" {format_percent(share)}   {figures}"
-    )
-    return [head, *steps, summary]
+        head = line("the SQL of path 1 (--sql N prints another):", style="dim")
+        print_lines(screen, [line(), head, line(found[0].sql())])
+    print_lines(screen, [line(), line(seconds(found.seconds), style="dim")])

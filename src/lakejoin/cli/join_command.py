@@ -12,13 +12,13 @@ from lakejoin.cli.options import CODE_TARGETS, index_option, json_option
 from lakejoin.cli.terminal import print_json, status
 from lakejoin.codegen.pasted_command import join_command_line
 from lakejoin.errors import InputError, NoJoin
-from lakejoin.lake_access import NamedTable, open_lake_if_any, read_named_table
-from lakejoin.model import ValueRules
+from lakejoin.inputs import NearbyIndex, resolve_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.joins.join import Join
+    from lakejoin.joins.join_inputs import JoinInput
     from lakejoin.joins.options import JoinOptions, Progress
     from lakejoin.joins.predicates.join_predicate import Predicates
 
@@ -33,70 +33,62 @@ _MOST_ROWS = 100_000_000
     "pairs",
     multiple=True,
     metavar="LEFT=RIGHT",
-    help="Columns to join on: names or zero-based indices; a single name if both tables have it. "
-    "Repeatable.  [default: lakejoin finds them]",
+    help="Columns to join on; repeatable.  [default: found]",
 )
 @click.option(
     "--by",
     type=click.Choice(["auto", "equal", "transform", "fuzzy", "meaning", "nearest"]),
-    help="How rows are matched: by equal values, learned programs, similarity, meaning, or the "
-    "nearest value. auto tries the first three in turn; see above.  [default: auto]",
+    metavar="METHOD",
+    help="How rows match: equal, transform, fuzzy, meaning or nearest; auto tries the first three.",
 )
 @click.option(
     "--prefer",
     metavar="WHAT",
-    help="Choose the columns for a kind of result: coverage, groups, compact, balanced or "
-    "strength; see lakejoin predicate --help.",
+    help="Choose columns as `lakejoin predicates` does.",
 )
 @click.option(
     "--how",
     type=click.Choice(["inner", "left", "right", "full"]),
     default="inner",
     show_default=True,
-    help="Which rows without a partner to keep: none, those of LEFT, of RIGHT, or of both.",
+    metavar="HOW",
+    help="Which rows to keep: inner, left, right or full.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Write all rows to this file; see above.")
-@click.option(
-    "--dry-run", is_flag=True, help="Show how the tables join, with examples, but no rows."
-)
+@click.option("-o", "--output", metavar="FILE", help="Write all rows to this file.")
+@click.option("--dry-run", is_flag=True, help="Show how the tables join, but no rows.")
 @click.option(
     "--code",
     type=click.Choice(CODE_TARGETS),
-    help="Print the join as code instead of rows; sql is for DuckDB.",
+    metavar="LANGUAGE",
+    help=f"Print the join as code: {', '.join(CODE_TARGETS)}.",
 )
 @click.option("--one-to-one", is_flag=True, help="Give each row at most one partner.")
 @click.option(
     "--aggregate",
     multiple=True,
     metavar="[COLUMN=]WHAT",
-    help="Merge all partners of a row of LEFT into one row: first, last, count, list, min, max, "
-    "mean or sum, for all columns of RIGHT or for one. Repeatable.",
+    help="Merge all partners of a row: first, last, count, list, min, max, mean or sum.",
 )
 @click.option(
     "--precision",
     default=0.9,
     show_default=True,
-    help="The estimated share of fuzzy matches that must be correct.",
+    help="The share of fuzzy matches that must be correct.",
 )
-@click.option(
-    "--within", metavar="DISTANCE", help="With --by nearest: the largest distance (5, 3d, 500m)."
-)
-@click.option(
-    "--tau", type=float, help="With --by meaning: the largest distance, 0 to 1.  [default: 0.3]"
-)
+@click.option("--within", metavar="DISTANCE", help="By nearest: at most this far (5, 3d, 500m).")
+@click.option("--tau", type=float, help="By meaning: at most this far, 0 to 1.  [default: 0.3]")
 @click.option("-n", "--rows", "shown", default=10, show_default=True, help="How many rows to show.")
 @click.option(
     "--suffix",
     default="_right",
     show_default=True,
-    help="Appended to the name of a column of RIGHT if LEFT has a column of that name.",
+    help="Added to a name of RIGHT that LEFT has too.",
 )
 @click.option(
     "--max-rows",
     "most",
     default=_MOST_ROWS,
-    show_default=True,
-    help="Refuse to write a result with more rows than this.",
+    help=f"Refuse to write more rows.  [default: {_MOST_ROWS:,}]",
 )
 @index_option
 @json_option
@@ -116,35 +108,15 @@ def join_command(
 ) -> None:
     """Join LEFT and RIGHT, and find out how.
 
-    LEFT and RIGHT are files or tables of the lake. lakejoin first looks for columns with equal
-    values, then learns programs that rewrite the values of one side, then matches the remaining
-    rows by similarity. With --on but without --by, rows are joined where these columns are equal;
-    other methods are tried only if no rows match. Values are compared in canonical form: "Zürich "
-    equals "zürich", and "7.0" equals "7". A null matches nothing. The result has all columns of
-    both tables.
-
-    Without --output the first rows are shown. The format of FILE follows from its extension: .csv,
-    .csv.gz, .tsv, .parquet, .arrow or .feather. If no join is found, nothing is written and the
-    exit code is 1.
+    LEFT and RIGHT are files or tables of the lake. Values are compared by the rules of the index
+    that a table is in: "Zürich " equals "zürich". If no join is found, the exit code is 1.
 
     \b
     Examples:
-      lakejoin join mine.csv theirs.csv
       lakejoin join mine.csv theirs.csv -o joined.parquet --how left
-      lakejoin join mine.csv airports.csv --on iata=code
       lakejoin join sales.csv days.csv --on day=date --by nearest --within 3d
       lakejoin join shops.csv sales.csv --aggregate amount=sum
-      lakejoin join mine.csv theirs.csv --prefer compact
       lakejoin join mine.csv theirs.csv --code pandas > join.py
-
-    \b
-    JSON keys: left, right, on[] with left, right, how, rows, left_rows, right_rows, left_joined,
-    right_joined, pairs, fan_out, left_columns[], right_columns[], steps[] with kind, words,
-    program, left_rows, right_rows, sure, why; sure, examples[] with step, before, after, partner,
-    distance, unit; unmatched with left[], right[] with row, value, nearest, distance; columns[],
-    first[][], output, bytes, warnings[], notes[]; with --code: code; with --prefer: prefer,
-    scores{}; or
-    left, right, found, why, attempt, notes[]
     """
     from lakejoin.cli.join_output import join_code, print_first, print_join, print_written
     from lakejoin.joins.join_finder import join_tables
@@ -159,10 +131,9 @@ def join_command(
         check_output(output)
     if prefer is not None:
         _check_prefer(pairs, options["by"])
-    lake = open_lake_if_any(index)
-    left_table, right_table = read_named_table(left, lake), read_named_table(right, lake)
-    rules = lake.snapshot.manifest.options.rules if lake else ValueRules()
-    join_options = _join_options(left_table, right_table, pairs, rules, options)
+    nearby = NearbyIndex(index)
+    left_table, right_table = resolve_table(left, nearby), resolve_table(right, nearby)
+    join_options = _join_options(left_table, right_table, pairs, options)
     best = None
     if prefer is not None:
         best = _preferred(left_table, right_table, prefer, join_options, as_json)
@@ -188,7 +159,7 @@ def join_command(
     elif code is not None:
         click.echo(report["code"])
     else:
-        print_join(join, report, left_table, right_table)
+        print_join(report, left_table, right_table)
         if report["output"] is not None:
             print_written(report)
         else:
@@ -197,29 +168,28 @@ def join_command(
 
 
 def _join_options(
-    left: NamedTable,
-    right: NamedTable,
+    left: JoinInput,
+    right: JoinInput,
     pairs: Sequence[str],
-    rules: ValueRules,
     options: dict[str, Any],
 ) -> JoinOptions:
     from lakejoin.joins.aggregation import check_aggregate
-    from lakejoin.joins.join_inputs import parse_column_pair
+    from lakejoin.joins.join_inputs import common_value_rules, parse_column_pair
     from lakejoin.joins.options import JoinOptions
 
     names = left.rows.column_names, right.rows.column_names
     on = tuple(parse_column_pair(text, *names, left.name, right.name) for text in pairs)
     check_aggregate(options["aggregate"], names[1])
-    return JoinOptions(on=on, rules=rules, **options)
+    return JoinOptions(on=on, rules=common_value_rules((left, right)), **options)
 
 
-def _fail_without_join(join: Join, left: NamedTable, right: NamedTable, as_json: bool) -> None:
+def _fail_without_join(join: Join, left: JoinInput, right: JoinInput, as_json: bool) -> None:
     """Report that no join was found, and exit."""
-    from lakejoin.joins.json_report import failed_join_report
+    from lakejoin.joins.json_report import join_report
 
     if not as_json:
         raise NoJoin("; ".join([join.no_join, *join.notes]))
-    print_json(failed_join_report(join, left, right))
+    print_json(join_report(join, left, right))
     raise SystemExit(NoJoin.exit_code)
 
 
@@ -232,17 +202,15 @@ def _check_prefer(pairs: Sequence[str], by: str | None) -> None:
 
 
 def _preferred(
-    left: NamedTable, right: NamedTable, prefer: str, options: JoinOptions, as_json: bool
+    left: JoinInput, right: JoinInput, prefer: str, options: JoinOptions, as_json: bool
 ) -> Predicates:
     """The best predicates for a preference; exits if there is none."""
-    from lakejoin.joins.join_inputs import side_from_rows
     from lakejoin.joins.json_report import no_join_report
     from lakejoin.joins.predicates.join_predicate import best_predicates
     from lakejoin.joins.predicates.predicate_finder import PredicateOptions
 
-    sides = [side_from_rows(table.name, table.rows) for table in (left, right)]
     with status() as progress:
-        found = best_predicates(sides, PredicateOptions(prefer, 1, options.rules), progress)
+        found = best_predicates((left, right), PredicateOptions(prefer, 1, options.rules), progress)
     if found:
         return found
     if not as_json:

@@ -2,63 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.text import Text
 
-from lakejoin.cli.terminal import console, print_table
-from lakejoin.joins.json_report import EXAMPLES_PER_STEP
-from lakejoin.text_format import clip, counted, size
+from lakejoin.cli.terminal import console, print_lines, print_report, print_table
+from lakejoin.render.report import line, lines
+from lakejoin.text_format import counted, size
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from lakejoin.joins.join import Join
+    from lakejoin.joins.join_inputs import JoinInput
     from lakejoin.joins.predicates.database_relations import Relations
     from lakejoin.joins.predicates.join_predicate import JoinPredicate, Predicates
-    from lakejoin.lake_access import NamedTable
 
 _LEFT_COLUMNS = 4  # shown before the columns of the right table
 _PREDICATE_COLUMNS = 6  # of each table, besides the joined ones, in the rows that are shown
-_WORDS = 400
 
-Report = dict[str, Any]
+JsonReport = dict[str, Any]
 
 
-def print_join(join: Join, report: Report, left: NamedTable, right: NamedTable) -> None:
+def print_join(report: JsonReport, left: JoinInput, right: JoinInput) -> None:
     """Print how two tables join, step by step."""
-    from lakejoin.joins.report import loss_texts
+    from lakejoin.joins.report import describe_join, loss_texts
 
     screen = console()
     for table in (left, right):
-        for loss in loss_texts(table.name, table.losses):
-            _say(screen, loss)
-    _print_headline(screen, report)
-    for position, step in enumerate(join.steps):
-        if len(join.steps) > 1 or step.kind != "equal":
-            _print_step(screen, join, position)
-        elif step.why and not join.options.on:
-            _say(screen, f"  {step.why}")
-    for side, table in (("left", left), ("right", right)):
-        share = f"{report[side + '_joined']:,} of {report[side + '_rows']:,} rows"
-        _say(screen, f"  {share} of {table.name} have a partner")
-    if report["pairs"] > report["left_joined"]:
-        average = report["pairs"] / report["left_joined"]
-        _say(screen, f"  joined rows of {left.name} have {average:,.1f} partners on average")
-    for warning in report["warnings"]:
-        screen.print(Text(f"warning: {warning}", "yellow"), soft_wrap=True)
-    _print_notes(screen, report["notes"])
-    _print_unmatched(screen, report)
+        print_lines(screen, lines(loss_texts(table.name, table.losses)))
+    print_report(screen, describe_join(report))
 
 
-def print_written(report: Report) -> None:
+def print_written(report: JsonReport) -> None:
     """Print where the result was written."""
     click.echo(f"wrote {report['output']} ({size(report['bytes'])})")
 
 
-def print_first(report: Report, left: NamedTable, right: NamedTable, again: str) -> None:
+def print_first(report: JsonReport, left: JoinInput, right: JoinInput, again: str) -> None:
     """Print the first rows of the result, and the command that writes them all."""
     if not report["first"]:
         return
@@ -70,47 +51,7 @@ def print_first(report: Report, left: NamedTable, right: NamedTable, again: str)
     click.echo(f"  {again} -o joined.csv")
 
 
-def _print_headline(screen: Console, report: Report) -> None:
-    pairs = " and ".join(f"{clip(pair['left'])} = {clip(pair['right'])}" for pair in report["on"])
-    shape = f"{counted(report['rows'], 'row')}, {counted(len(report['columns']), 'column')}"
-    confidence = "" if pairs else f"; confidence {_percent(report['sure'])}"
-    on = f" on {pairs}" if pairs else ""
-    _say(screen, f"{report['how']} join{on}: {shape}{confidence}")
-
-
-def _print_step(screen: Console, join: Join, position: int) -> None:
-    from lakejoin.joins.report import example_text
-
-    step = join.steps[position]
-    line = Text.assemble(f"  {position + 1}. {step.kind}: ", (clip(step.words, _WORDS), "bold"))
-    screen.print(line, soft_wrap=True)
-    rows = f"{counted(step.left_rows, 'left row')}, {counted(step.right_rows, 'right row')}"
-    _say(screen, f"     {rows}; confidence {_percent(step.sure)}: {clip(step.why, _WORDS)}")
-    for example in join.examples(EXAMPLES_PER_STEP):
-        if example.step == position:
-            screen.print(Text(f"     {example_text(example)}", "dim"), soft_wrap=True)
-
-
-def _print_unmatched(screen: Console, report: Report) -> None:
-    """Print some rows without a partner, each with the nearest value."""
-    for side in ("left", "right"):
-        examples = report["unmatched"][side]
-        if not examples:
-            continue
-        rows = report[f"{side}_rows"] - report[f"{side}_joined"]
-        _say(screen, f"  {counted(rows, f'{side} row')} without a partner, for example:")
-        for row in examples:
-            near = f"  (nearest: {clip(row['nearest'])})" if row["nearest"] is not None else ""
-            screen.print(Text(f"     {clip(row['value'])}{near}", "dim"), soft_wrap=True)
-
-
-def _percent(share: float) -> str:
-    from lakejoin.joins.report import percent
-
-    return percent(share)
-
-
-def _column_order(report: Report, left: NamedTable, right: NamedTable) -> list[int]:
+def _column_order(report: JsonReport, left: JoinInput, right: JoinInput) -> list[int]:
     """The order in which columns are shown: the keys side by side, then some of each table, so
     that a narrow screen shows something of both."""
     indices = {name: index for index, name in enumerate(report["columns"])}
@@ -134,25 +75,12 @@ def _alternating(left: Sequence[int], right: Sequence[int]) -> list[int]:
 # -- predicates and foreign keys ---------------------------------------------------------------
 
 
-def print_predicates(found: Predicates, report: Report) -> None:
+def print_predicates(found: Predicates, report: JsonReport) -> None:
     """Print the best predicates, with the first rows and the command of the very best."""
-    from lakejoin.joins.predicates.predicate_text import facts_text, fewer_text, scores_text
-
-    screen, preference = console(), found.preferences[0]
     tables = (f"{t['table']} ({counted(t['rows'], 'row')})" for t in report["tables"])
-    _say(screen, ", ".join(tables))
-    _say(screen, f"best for {preference.name}: {preference.when}")
-    for rank, predicate in enumerate(found, start=1):
-        screen.print()
-        line = Text.assemble(f"{rank}. ", (clip(predicate.words, _WORDS), "bold"))
-        screen.print(line, soft_wrap=True)
-        if predicate.fewer_words:
-            _say(screen, f"   {fewer_text(predicate)}")
-        _say(screen, f"   {scores_text(predicate)}")
-        _say(screen, f"   {facts_text(predicate)}")
-        _print_notes(screen, predicate.notes, "   ")
-    screen.print()
-    _print_notes(screen, found.notes)
+    click.echo(", ".join(tables))
+    print_report(console(), found.report())
+    click.echo()
     _print_first_of_best(found.winner, report["predicates"][0])
     _print_command(report["predicates"][0]["command"])
 
@@ -165,7 +93,7 @@ def _print_command(command: str | None) -> None:
         click.echo(f"  {command} -o joined.csv")
 
 
-def _print_first_of_best(best: JoinPredicate, report: Report) -> None:
+def _print_first_of_best(best: JoinPredicate, report: JsonReport) -> None:
     """Print the first joined rows: the joined columns, then some of each table."""
     if not report["first"]:
         return
@@ -190,27 +118,9 @@ def _print_first_of_best(best: JoinPredicate, report: Report) -> None:
 
 def print_relations(found: Relations) -> None:
     """Print foreign keys as a table."""
-    from lakejoin.joins.predicates.database_relations import format_columns
-
-    screen = console()
-    if found:
-        heads = ["column", "refers to key", "rows", "missing", "score", "why"]
-        rows = (
-            [
-                format_columns(relation.table, relation.columns),
-                format_columns(relation.key_table, relation.key_columns),
-                f"{relation.rows:,}",
-                f"{relation.missing:,}",
-                f"{relation.score:.2f}",
-                relation.why,
-            ]
-            for relation in found.short
-        )
-        print_table(heads, rows, right=["rows", "missing", "score"])
-        screen.print()
-    _print_notes(screen, found.notes)
     among = f"among {counted(len(found.tables), 'table')}"
-    _say(screen, f"{counted(len(found), 'likely foreign key')} {among}")
+    title = line(f"{counted(len(found), 'likely foreign key')} {among}")
+    print_report(console(), replace(found.report(), title=title))
 
 
 # -- joins as code -----------------------------------------------------------------------------
@@ -252,12 +162,3 @@ def _reading(name: str) -> str:
     if not part:
         return f"lakejoin.read({path!r})"
     return f"next(t for t in lakejoin.read({path!r}) if t.name.endswith({'#' + part!r}))"
-
-
-def _print_notes(screen: Console, notes: Iterable[str], indent: str = "") -> None:
-    for note in notes:
-        screen.print(Text(f"{indent}note: {note}", "yellow"), soft_wrap=True)
-
-
-def _say(screen: Console, text: str) -> None:
-    screen.print(Text(text), soft_wrap=True)

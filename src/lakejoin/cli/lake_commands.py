@@ -25,12 +25,7 @@ _SENTENCE = 200
 @index_option
 @json_option
 def info_command(index: str | None, as_json: bool) -> None:
-    """Show what is in the index: tables, columns, rows, values, size.
-
-    \b
-    JSON keys: tables, columns, rows, cells, values, values_exact, bytes, segments, version,
-    created, parts[], encoder{given, identity, kept}, lakes, index
-    """
+    """Show what is in the index: tables, columns, rows, values, size."""
     info = api.open(index).info()
     if as_json:
         print_json(info)
@@ -72,9 +67,6 @@ def tables_command(pattern: str | None, index: str | None, as_json: bool) -> Non
     """List the tables of the lake; with PATTERN, only those that match.
 
     PATTERN is a glob such as '*airport*', or a part of the name.
-
-    \b
-    JSON keys: tables[] with table, rows, columns
     """
     found = api.open(index).tables(pattern)
     if as_json:
@@ -100,11 +92,6 @@ def columns_command(table: str, index: str | None, as_json: bool) -> None:
     """List the columns of TABLE: type, distinct values, nulls, uniqueness, examples.
 
     Also shows how the file was read: its dialect, what was dropped, and which columns were renamed.
-
-    \b
-    JSON keys: table, source, format, rows, dialect{…}, losses[] with reason, count, detail,
-    notes[], columns[] with column, type, indexed, rows, nulls, distinct, uniqueness,
-    min_length, max_length, mean_length, key_likeness, examples, date_format
     """
     found = api.open(index).table(table)
     if as_json:
@@ -180,11 +167,7 @@ def _print_reading(table: LakeTable) -> None:
 @index_option
 @json_option
 def show_command(table: str, limit: int, index: str | None, as_json: bool) -> None:
-    """Show the first rows of TABLE, rebuilt from the index.
-
-    \b
-    JSON keys: table, columns[], rows[][], total
-    """
+    """Show the first rows of TABLE, rebuilt from the index."""
     found = api.open(index).table(table)
     data = found.to_arrow(0, max(0, limit))
     columns = [c.to_pylist() for c in data.columns]
@@ -201,11 +184,7 @@ def show_command(table: str, limit: int, index: str | None, as_json: bool) -> No
 @index_option
 @json_option
 def skipped_command(index: str | None, as_json: bool) -> None:
-    """List the files, and parts of files, that were skipped, and why.
-
-    \b
-    JSON keys: skipped[] with name, reason, detail
-    """
+    """List the files, and parts of files, that were skipped, and why."""
     found = api.open(index).skipped()
     if as_json:
         print_json({"skipped": [asdict(s) for s in found]})
@@ -224,9 +203,6 @@ def check_command(index: str | None, as_json: bool) -> None:
     """Verify the checksums and the consistency of every segment.
 
     If a file is damaged, names its segment and exits with code 3.
-
-    \b
-    JSON keys: ok, segments[] with segment, checked[], problem
     """
     snapshot = api.open(index).snapshot
     checked: dict[str, list[str]] = {}

@@ -12,33 +12,80 @@ import click
 from lakejoin import __version__
 from lakejoin.errors import LakejoinError
 
-# The location of each command; a module is imported only when its command runs or shows help.
-_COMMANDS = {
-    "index": "lakejoin.cli.build_commands:index_command",
-    "compact": "lakejoin.cli.build_commands:compact_command",
-    "info": "lakejoin.cli.lake_commands:info_command",
-    "tables": "lakejoin.cli.lake_commands:tables_command",
-    "columns": "lakejoin.cli.lake_commands:columns_command",
-    "show": "lakejoin.cli.lake_commands:show_command",
-    "skipped": "lakejoin.cli.lake_commands:skipped_command",
-    "check": "lakejoin.cli.lake_commands:check_command",
-    "search": "lakejoin.cli.search_command:search_command",
-    "join": "lakejoin.cli.join_command:join_command",
-    "predicate": "lakejoin.cli.predicate_commands:predicate_command",
-    "predicates": "lakejoin.cli.predicate_commands:predicates_command",
-    "union": "lakejoin.cli.union_command:union_command",
-    "graph": "lakejoin.cli.graph_commands:graph_command",
-    "paths": "lakejoin.cli.graph_commands:paths_command",
-    "enrich": "lakejoin.cli.enrich_command:enrich_command",
-    "serve": "lakejoin.cli.serve_commands:serve_command",
-    "mcp": "lakejoin.cli.serve_commands:mcp_command",
-    "demo": "lakejoin.cli.demo_command:demo_command",
+# Commands by what one wants: module, function, and a phrase. A module is imported only when its
+# command runs or shows help.
+_GROUPS = {
+    "Index a lake, and look at it": {
+        "demo": ("demo_command:demo_command", "build, index and explore a lake of real data"),
+        "index": (
+            "build_commands:index_command",
+            "index a folder of CSV, JSON, Parquet, Excel … files",
+        ),
+        "compact": ("build_commands:compact_command", "merge small segments of the index"),
+        "info": ("lake_commands:info_command", "show what is in the index"),
+        "tables": ("lake_commands:tables_command", "list the tables"),
+        "columns": ("lake_commands:columns_command", "list the columns of a table"),
+        "show": ("lake_commands:show_command", "show the first rows of a table"),
+        "skipped": ("lake_commands:skipped_command", "list the files that were skipped, and why"),
+        "check": ("lake_commands:check_command", "verify the files of the index"),
+    },
+    "Find tables": {
+        "search": (
+            "search_command:search_command",
+            "find tables that join with yours, and what they add",
+        ),
+        "union": ("union_command:union_command", "find tables with rows to append to yours"),
+        "paths": ("graph_commands:paths_command", "find chains of joins from one table to another"),
+        "graph": (
+            "graph_commands:graph_command",
+            "count all joins of the lake; see what a table reaches",
+        ),
+    },
+    "Find tables with one engine": {
+        "overlap": (
+            "engine_commands:overlap_command",
+            "columns that share the most values with yours",
+        ),
+        "containment": (
+            "engine_commands:containment_command",
+            "columns that contain most of your values",
+        ),
+        "composite": (
+            "engine_commands:composite_command",
+            "tables that contain your combinations of values",
+        ),
+        "similar": (
+            "engine_commands:similar_command",
+            "text columns of similar meaning or spelling",
+        ),
+        "nearby": ("engine_commands:nearby_command", "close numbers, coordinates or vectors"),
+    },
+    "Join": {
+        "join": ("join_command:join_command", "join two tables, and find out how"),
+        "predicates": (
+            "predicate_commands:predicates_command",
+            "find which columns of tables to equate",
+        ),
+        "relations": (
+            "predicate_commands:relations_command",
+            "find which tables refer to which: foreign keys",
+        ),
+        "enrich": (
+            "enrich_command:enrich_command",
+            "add columns that help to predict one of yours",
+        ),
+    },
+    "Serve": {
+        "serve": ("serve_commands:serve_command", "serve the lake as a web page and REST API"),
+        "mcp": ("serve_commands:mcp_command", "serve the lake to AI agents"),
+    },
 }
+_COMMANDS = {name: row[0] for group in _GROUPS.values() for name, row in group.items()}
 _UNTOUCHED = "stopped; existing files are untouched"
 # Messages for Ctrl-C. Commands that write replace existing files only when they are done.
 _STOPPED = {
     **dict.fromkeys(
-        ("search", "predicate", "predicates", "paths"),
+        ("search", *_GROUPS["Find tables with one engine"], "predicates", "relations", "paths"),
         "the search was stopped; nothing was changed",
     ),
     **dict.fromkeys(
@@ -65,6 +112,13 @@ class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        for title, group in _GROUPS.items():
+            formatter.write(f"{title}:\n")
+            for name, (_, phrase) in group.items():
+                formatter.write(f"  {name:<12} {phrase}\n")
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         from importlib import import_module
 
@@ -72,7 +126,7 @@ class _LazyGroup(click.Group):
         if location is None:
             return None
         module, name = location.split(":")
-        command: click.Command = getattr(import_module(module), name)
+        command: click.Command = getattr(import_module(f"lakejoin.cli.{module}"), name)
         return command
 
 
@@ -80,24 +134,6 @@ class _LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="lakejoin")
 def cli() -> None:
     """Find the tables of a data lake that join with yours, see why, and join them.
-
-    \b
-    Start here:
-      lakejoin demo                      build, index and explore a lake of real data
-      lakejoin index data/               index a folder of CSV, JSON, Parquet, Excel … files
-      lakejoin info                      show what is in the index
-      lakejoin tables '*airport*'        list tables
-      lakejoin columns TABLE             list the columns of a table
-      lakejoin search mine.csv           find tables that join with mine.csv, and what they add
-      lakejoin join mine.csv TABLE       join two tables
-      lakejoin predicate mine.csv TABLE  find which columns to equate
-      lakejoin predicates data/          find which tables refer to which
-      lakejoin union mine.csv            find tables with rows to append to mine.csv
-      lakejoin graph                     count all joins of the lake; see what a table reaches
-      lakejoin enrich mine.csv …         add columns that help to predict one of mine.csv
-      lakejoin paths mine.csv TABLE      find a chain of joins from one table to another
-      lakejoin serve                     serve the lake as a web page and REST API
-      lakejoin mcp                       serve the lake to AI agents
 
     The index is ./.lakejoin, or what $LAKEJOIN_INDEX or --index names. Every command takes --json.
     """

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,15 +22,18 @@ def index_option(command: Command) -> Command:
     return click.option(
         "--index",
         metavar="DIR",
-        help="The index to use.  [default: $LAKEJOIN_INDEX or ./.lakejoin]",
+        help="The index to use.  [default: .lakejoin]",
     )(command)
 
 
 def json_option(command: Command) -> Command:
     """`--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
-        command
-    )
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Print JSON; docs/json.md lists its keys.",
+    )(command)
 
 
 def cluster_options(command: Command) -> Command:
@@ -42,8 +48,8 @@ def cluster_options(command: Command) -> Command:
         click.option(
             "--master",
             metavar="URL",
-            help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://…, sc://host "
-            "(Spark Connect).  [default: all cores of this machine]",
+            help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://…, sc://host.  "
+            "[default: here]",
         ),
     ):
         command = option(command)
@@ -63,3 +69,74 @@ def parse_settings(conf: Sequence[str]) -> dict[str, str]:
             raise InputError(f"--conf takes KEY=VALUE, not {setting!r}")
         settings[key] = value
     return settings
+
+
+RESULTS_PER_ANSWER = 3  # shown if there are several answers
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRun:
+    """What all search commands take: the query, and how the answer is shown."""
+
+    table: str | None
+    on: tuple[str, ...]
+    k: int | None
+    explain: int | None
+    batch: str | None
+    master: str | None
+    conf: tuple[str, ...]
+    index: str | None
+    as_json: bool
+
+    def check(self) -> None:
+        """Refuse options that contradict each other."""
+        if (self.table is None) == (self.batch is None):
+            raise InputError("name one TABLE, or --batch FOLDER")
+        if self.table is not None and Path(self.table).is_dir():
+            raise InputError(
+                f"{self.table} is a folder; name a file in it, or search with --batch {self.table}"
+            )
+        if self.batch is None and (self.master is not None or self.conf):
+            raise InputError(
+                "--master and --conf need --batch: Spark is only used to search with many tables"
+            )
+        if self.explain is not None and self.batch is not None:
+            raise InputError("--explain shows one result of one search: name one TABLE")
+
+
+def query_options(on_help: str, k_help: str) -> Callable[[Command], Command]:
+    """`TABLE`, `--on` and `-k`."""
+
+    def decorate(command: Command) -> Command:
+        command = click.option("-k", type=click.IntRange(min=1), metavar="N", help=k_help)(command)
+        command = click.option("--on", multiple=True, metavar="COLUMN", help=on_help)(command)
+        return click.argument("table", required=False)(command)
+
+    return decorate
+
+
+def run_options(explain_help: str) -> Callable[[Command], Command]:
+    """The other options of `SearchRun`, which is passed to the command as `run`."""
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def run_command(**arguments: Any) -> None:
+            run = SearchRun(**{name: arguments.pop(name) for name in SearchRun.__slots__})
+            command(run, **arguments)
+
+        wrapped: Command = cluster_options(index_option(json_option(run_command)))
+        wrapped = click.option(
+            "--batch",
+            metavar="FOLDER",
+            help="Search with all tables of a folder or glob, or those listed in @FILE.",
+        )(wrapped)
+        return click.option(
+            "--explain",
+            type=click.IntRange(min=0),
+            is_flag=False,
+            flag_value=0,
+            metavar="N",
+            help=explain_help,
+        )(wrapped)
+
+    return decorate

@@ -1,4 +1,4 @@
-"""The commands `predicate` (which columns to equate) and `predicates` (foreign keys)."""
+"""The commands `predicates` (which columns to equate) and `relations` (foreign keys)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import click
 from lakejoin.cli.options import CODE_TARGETS, index_option, json_option
 from lakejoin.cli.terminal import print_json, status_or_explanation
 from lakejoin.errors import InputError, NoJoin
-from lakejoin.lake_access import named_join_side, open_lake_if_any
-from lakejoin.model import ValueRules
+from lakejoin.inputs import NearbyIndex, resolve_table
 
 _MOST_PREDICATES = 100_000
 
 
-@click.command("predicate")
+@click.command("predicates")
 @click.argument("tables", metavar="LEFT RIGHT [MORE]...", nargs=-1)
 @click.option(
     "--prefer",
@@ -41,7 +40,7 @@ _MOST_PREDICATES = 100_000
 )
 @index_option
 @json_option
-def predicate_command(
+def predicates_command(
     tables: tuple[str, ...],
     prefer: str,
     number: int,
@@ -68,18 +67,13 @@ def predicate_command(
 
     \b
     Examples:
-      lakejoin predicate people.csv orders.csv
-      lakejoin predicate people.csv orders.csv --prefer coverage -n 3
-      lakejoin predicate people.csv orders.csv items.csv --code sql
+      lakejoin predicates people.csv orders.csv
+      lakejoin predicates people.csv orders.csv --prefer coverage -n 3
+      lakejoin predicates people.csv orders.csv items.csv --code sql
       lakejoin join people.csv orders.csv --prefer compact -o joined.csv
-
-    \b
-    JSON keys: tables[] with table, rows, columns; prefer, predicates[] with pairs[][], enough[][],
-    scores, inner_rows, outer_rows, groups, entropy, involved[], columns[], first[][], command,
-    notes[]; looked_at, complete, notes[]; with --code: code; or
-    tables[], prefer, predicates[], why, notes[]
     """
     from lakejoin.cli.join_output import join_code, print_predicates
+    from lakejoin.joins.join_inputs import common_value_rules
     from lakejoin.joins.json_report import predicate_report
     from lakejoin.joins.predicates.join_predicate import best_predicates
     from lakejoin.joins.predicates.predicate_finder import PredicateOptions
@@ -88,12 +82,12 @@ def predicate_command(
     preference = find_preference(prefer)
     if len(tables) < 2:
         raise InputError("a predicate needs at least two tables: name another one")
-    lake = open_lake_if_any(index)
-    rules = lake.snapshot.manifest.options.rules if lake else ValueRules()
-    options = PredicateOptions(preference, number, rules, most=most or None)
+    nearby = NearbyIndex(index)
     with status_or_explanation() as progress:
-        sides = [named_join_side(name, lake) for name in tables]
-        found = best_predicates(sides, options, progress)
+        inputs = [resolve_table(name, nearby) for name in tables]
+        rules = common_value_rules(inputs)
+        options = PredicateOptions(preference, number, rules, most=most or None)
+        found = best_predicates(inputs, options, progress)
         report = predicate_report(found, shown, index)
     if code is not None and found:
         report["code"] = join_code(found.winner, code, tables)
@@ -109,7 +103,7 @@ def predicate_command(
         raise SystemExit(NoJoin.exit_code)
 
 
-@click.command("predicates")
+@click.command("relations")
 @click.argument("source", required=False)
 @click.option(
     "--diagram",
@@ -118,7 +112,7 @@ def predicate_command(
 )
 @index_option
 @json_option
-def predicates_command(
+def relations_command(
     source: str | None, diagram: str | None, index: str | None, as_json: bool
 ) -> None:
     """Find the likely foreign keys of a database: which tables refer to which.
@@ -130,22 +124,17 @@ def predicates_command(
 
     \b
     Examples:
-      lakejoin predicates database/
-      lakejoin predicates shop.sqlite
-      lakejoin predicates shop.sqlite --diagram mermaid > relations.mmd
-      lakejoin predicates                    for all tables of the lake
-
-    \b
-    JSON keys: tables[], relations[] with table, columns[], key_table, key_columns[], rows, values,
-    missing, keys, score, why; notes[]; with --diagram: diagram
+      lakejoin relations database/
+      lakejoin relations shop.sqlite
+      lakejoin relations shop.sqlite --diagram mermaid > relations.mmd
+      lakejoin relations                    for all tables of the lake
     """
     from lakejoin import api
     from lakejoin.cli.join_output import print_relations
-    from lakejoin.joins.json_report import relations_report
 
     with status_or_explanation() as progress:
         found = api.relations(source if source is not None else api.open(index), progress)
-    report = relations_report(found)
+    report = found.to_dict()
     if diagram is not None:
         report["diagram"] = found.diagram(diagram)
     if as_json:

@@ -17,18 +17,21 @@ import click
 
 from lakejoin.cli.build_commands import show_progress
 from lakejoin.cli.engine_output import TypedQuery, print_answers
+from lakejoin.cli.options import RESULTS_PER_ANSWER
 from lakejoin.cli.terminal import console
 from lakejoin.errors import InputError, LakejoinError, UnreadableFile
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from lakejoin.cli.options import SearchRun
     from lakejoin.lake import Lake
     from lakejoin.model import Skipped, SourceFile
     from lakejoin.pipeline.search_tasks import QueryOutcome
+    from lakejoin.pipeline.task_progress import Listener
     from lakejoin.ranking.answer import FusedAnswer
     from lakejoin.search.answer import Answer, Answers, Failed
-    from lakejoin.spark.task_runner import Listener
+    from lakejoin.search.options import SearchOptions
 
     BatchAnswer: TypeAlias = "Answer | Answers | FusedAnswer | WorkerAnswer"
 
@@ -47,32 +50,30 @@ _TABLE_EXTENSIONS = {
 
 def run_batch(
     lake: Lake,
-    batch: str,
-    on: Sequence[str] | None,
-    options: Mapping[str, Any],
-    index: str | None,
-    limit: int,
-    as_json: bool,
+    run: SearchRun,
+    options: SearchOptions,
     search_many: Callable[..., Iterator[Any]] | None = None,
 ) -> None:
-    """Search with every table that `batch` names; a failure does not affect the others.
+    """Search with every table that --batch names; a failure does not affect the others.
 
     Files that are not meant to be tables are skipped and listed. If any search failed, raises once
     everything is printed. `search_many` replaces `lake.search_many`, to search on a cluster.
     """
     from lakejoin.search.answer import Failed
 
+    batch, on, as_json = str(run.batch), run.on or None, run.as_json
+    limit = run.k or RESULTS_PER_ANSWER
     queries = BatchQueries(batch)
     screen = console()
     searched = 0
     with contextlib.ExitStack() as stack:
         if search_many is None:
             show = stack.enter_context(_progress(len(queries)))
-            answers = lake.search_many(queries, on=on, **options)
+            answers = lake.search_many(queries, on, lake.search_with, options=options)
         else:
             show = _show_nothing
             listener = stack.enter_context(show_progress(quiet=False, answers=True))
-            answers = search_many(queries, on=on, listener=listener, **options)
+            answers = search_many(queries, on, options, listener)
         for answer in answers:
             name = queries.answered()
             show(queries.begun)
@@ -84,7 +85,7 @@ def run_batch(
                 for document in _answers(answer):
                     _print_json_line(document.to_dict())
             else:
-                _print(screen, answer, TypedQuery(name, index, len(lake)), limit)
+                _print(screen, answer, TypedQuery(name, run.index, len(lake)), limit)
     _print_skipped_files(queries.skipped)
     for name, problem in queries.problems:
         if as_json:
@@ -289,26 +290,21 @@ def on_spark(lake: Lake, master: str | None, conf: Sequence[str]) -> Callable[..
     settings = parse_settings(conf)
 
     def search_many(
-        queries: Iterable[str], on: Any = None, *, listener: Listener, **options: Any
+        queries: Iterable[str], on: Any, options: SearchOptions, listener: Listener
     ) -> Iterator[Answer | Answers | Failed | WorkerAnswer]:
-        from lakejoin.search.meaning_search import require_part
-        from lakejoin.search.partitioned_search import check_partitionable
-        from lakejoin.spark.batch_search import batch_search_options, search_batch
-        from lakejoin.spark.session import open_session
-        from lakejoin.spark.task_runner import Progress
+        from lakejoin.pipeline.search_batches import check_batch_options
+        from lakejoin.spark.batch_search import search_batch
+        from lakejoin.spark.task_runner import Cluster
 
-        search_options = batch_search_options(**options)
-        require_part(lake.snapshot, search_options.by)
-        check_partitionable(search_options)
+        check_batch_options(lake.snapshot, options)
         names: list[str] = []
 
         def requests() -> Iterator[Any]:
             for name in queries:
                 names.append(name)
-                yield name, on, search_options
+                yield name, on, options
 
-        listener(Progress("starting Spark"))
-        with open_session(None, master, settings) as spark:
+        with Cluster(None, master, settings).open(listener) as spark:
             answers = search_batch(spark, lake.snapshot, requests(), None, listener)
             for position, done in enumerate(answers):
                 yield _as_answer(names[position], on, done)

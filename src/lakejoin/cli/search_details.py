@@ -4,38 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
-
-from lakejoin.cli.terminal import print_more, print_value_table
+from lakejoin.cli.terminal import print_lines, print_more, print_value_table, print_values
 from lakejoin.errors import InputError
-from lakejoin.search.answer_display import format_percent
-from lakejoin.search.evidence import PAIR_SEPARATOR
-from lakejoin.text_format import clip, counted, seconds, size
+from lakejoin.render.report import line
+from lakejoin.text_format import counted, format_percent, seconds, size
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from rich.console import Console
 
     from lakejoin.engines.composite.hits import KeyCounters
     from lakejoin.engines.hits import Counters
     from lakejoin.engines.meaning.hits import VectorCounters
     from lakejoin.search.answer import Answer
     from lakejoin.search.result import Result
-    from lakejoin.search.tau_choice import Reach, TauCounts
+    from lakejoin.search.tau_choice import Reach
 
 
-_BETWEEN_EXAMPLES = " | "
-_SHORTEST_EXAMPLE = 24
 _NEAR_SHOWN = 12  # of the nearest pairs, the farthest pairs, and values without a partner
-
-
-def near_cells(result: Result, reach: Reach) -> tuple[Text, Text]:
-    """The number of pairs of a result, and the median distance of the nearest partners."""
-    from lakejoin.search.result import NearResult
-
-    assert isinstance(result, NearResult)
-    return Text(f"{result.pairs:,}"), Text(reach.format_distance(result.distance))
 
 
 def near_query_text(answer: Answer, tables: int) -> str:
@@ -69,48 +55,8 @@ def print_pairs_hint(screen: Console, result: Result) -> None:
     assert isinstance(result, NearResult)
     if result.listed:
         add = f"add --explain {result.rank} (with --json, all of them)"
-        screen.print()
-        screen.print(
-            Text(f"to see the pairs of result {result.rank}, {add}", "dim"), soft_wrap=True
-        )
-
-
-def print_near_examples(screen: Console, result: Result, indent: str) -> None:
-    """Print values with their partners, and on another line values without a partner."""
-    for mark, style, kind in (("✓", "green", "matched"), ("✗", "red", "unmatched")):
-        examples = result.examples[kind]
-        if examples:
-            room = screen.width - cell_len(f"{indent}{mark} ")
-            room -= len(_BETWEEN_EXAMPLES) * (len(examples) - 1)
-            width = max(_SHORTEST_EXAMPLE, room // len(examples))
-            line = Text.assemble(indent, (f"{mark} ", style))
-            line.append(_BETWEEN_EXAMPLES.join(clip_pair(text, width) for text in examples), "dim")
-            line.truncate(screen.width, overflow="ellipsis")
-            screen.print(line, soft_wrap=True)
-
-
-def clip_pair(text: str, width: int) -> str:
-    """Shorten an example so that something of both values is left.
-
-    >>> clip_pair("Saint Barthélemy ~ Saint Barthelemy", 23), clip_pair("Rom ~ Rome (Italy)", 11)
-    ('Saint Bar… ~ Saint Bar…', 'Rom ~ Rome…')
-    """
-    value, between, partner = text.partition(PAIR_SEPARATOR)
-    room = width - len(between)
-    if len(value) + len(partner) <= room or not between:
-        return clip(text, width)
-    value = clip(value, max(room // 2, room - len(partner)))
-    return f"{value}{between}{clip(partner, room - len(value))}"
-
-
-def print_taus(screen: Console, taus: TauCounts) -> None:
-    """Plot how many columns qualify at each tau; a note says which tau was taken."""
-    from lakejoin.search.tau_choice import plot_text
-
-    screen.print()
-    for line in plot_text(taus):
-        screen.print(Text(f"  {line}"), soft_wrap=True)
-    screen.print()
+        hint = line(f"to see the pairs of result {result.rank}, {add}", style="dim")
+        print_lines(screen, [line(), hint])
 
 
 def print_near_values(screen: Console, result: Result, reach: Reach) -> None:
@@ -120,46 +66,40 @@ def print_near_values(screen: Console, result: Result, reach: Reach) -> None:
     assert isinstance(result, NearResult)
     equal = result.equal
     others = result.pairs - equal
-    screen.print()
     if equal:
-        screen.print(Text(f"{counted(equal, 'pair')} of equal values", "bold"))
-        screen.print()
+        print_lines(
+            screen, [line(), line(f"{counted(equal, 'pair')} of equal values", style="bold")]
+        )
     noun = "other pair" if equal else "pair"
     head = f"{counted(others, noun)}, nearest first" if others else "no other pairs"
-    screen.print(Text(head, "bold"))
+    print_lines(screen, [line(), line(head, style="bold")])
     few = others <= 2 * _NEAR_SHOWN
     _print_pairs(result.matches(others if few else _NEAR_SHOWN, differing=True), reach)
     if not few:
-        screen.print(Text(f"… and the farthest pairs {reach.text}", "bold"))
+        print_lines(screen, [line(f"… and the farthest pairs {reach.text}", style="bold")])
         farthest = result.farthest(_NEAR_SHOWN, differing=True)
         _print_pairs(farthest.take([*range(len(farthest))][::-1]), reach)
         print_more(screen, others - 2 * _NEAR_SHOWN)
     missing = result.unmatched(_NEAR_SHOWN)
-    screen.print()
-    screen.print(Text("your values without a partner", "bold"), "" if len(missing) else "none")
-    print_value_table(missing)
-    print_more(screen, result.query_size - result.matched - len(missing))
+    total = result.query_size - result.matched
+    print_values(screen, "your values without a partner", missing, total)
 
 
 def print_near_sql(screen: Console, result: Result, by: str) -> None:
     """Print the join by meaning as SQL, if its pairs are few; by distance there is no SQL."""
-    from lakejoin.codegen.result_sql import MAX_SQL_PAIRS
     from lakejoin.search.result import NearResult
+    from lakejoin.search.result_sql import MAX_SQL_PAIRS
 
     assert isinstance(result, NearResult)
     if by != "meaning" or result.pairs > MAX_SQL_PAIRS:
         return
-    screen.print()
-    if result.pairs > 2 * _NEAR_SHOWN:
-        screen.print(Text("to join them in DuckDB: --json prints the SQL", "dim"))
-        return
     try:
-        sql = result.sql()
+        many = result.pairs > 2 * _NEAR_SHOWN
+        sql = "" if many else result.sql()
+        head = "to join them in DuckDB:" + (" --json prints the SQL" if many else "")
     except InputError as problem:
-        screen.print(Text(f"this join has no SQL: {problem}", "dim"), soft_wrap=True)
-        return
-    screen.print(Text("to join them in DuckDB:", "dim"))
-    screen.print(Text(sql), soft_wrap=True)
+        head, sql = f"this join has no SQL: {problem}", ""
+    print_lines(screen, [line(), line(head, style="dim"), *([line(sql)] if sql else [])])
 
 
 def _print_pairs(pairs: pa.Table, reach: Reach) -> None:

@@ -37,34 +37,33 @@ _BACKLOG = 128
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help=f"The port to listen on; 0 for any free port.  [default: {_PORT}, or the next free one]",
+    help=f"The port; 0 for any free one.  [default: {_PORT}, or the next free one]",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
-    help="The address to listen on. Any but a loopback address requires a token.",
+    help="The address to listen on; all but loopback addresses need a token.",
 )
 @click.option("--open", "browse", is_flag=True, help="Open the page in a browser.")
 @click.option(
     "--token",
     metavar="TEXT",
     envvar="LAKEJOIN_TOKEN",
-    help="The token that callers must send; also $LAKEJOIN_TOKEN. If none is given and the address "
-    "is not a loopback address, one is generated.",
+    help="The token that callers must send.  [default: $LAKEJOIN_TOKEN, or generated]",
 )
 @click.option(
     "--allow-host",
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="Another host name under which the server may be called. Repeatable.",
+    help="Another host name of the server. Repeatable.",
 )
 @click.option(
     "--store",
     metavar="DIR",
-    help="The folder for uploads, results and links.  [default: in the user's cache]",
+    help="The folder for uploads and results.  [default: in the user's cache]",
 )
 @click.option(
     "--workers", type=click.IntRange(1, 64), help="The number of processes that search and join."
@@ -76,7 +75,7 @@ _BACKLOG = 128
     default=4.0,
     show_default=True,
     metavar="GB",
-    help="Space for cached results; the least recently used are deleted first.",
+    help="Space for cached results.",
 )
 @click.option(
     "--uploads",
@@ -112,21 +111,15 @@ def serve_command(
 ) -> None:
     """Serve the lake as a web page and a REST API.
 
-    Upload a table, find the tables of the lake that join with it, join them, rework the result with
-    SQL, continue from there, share it and download it. Ctrl-C stops the server. The page uses only
-    the API, which is described at /api/v1/openapi.json; lakejoin.connect(URL) uses it from Python.
-
-    The server listens on this machine only, unless --host says otherwise; it then requires a token.
-    SQL and uploads are processed in separate, limited processes.
+    Upload a table, find tables that join with it, join them, rework the result with SQL, share and
+    download it. The API is described at /api/v1/openapi.json; lakejoin.connect(URL) uses it from
+    Python. The server listens on this machine only, unless --host says otherwise.
 
     \b
     Examples:
       lakejoin serve --open
       lakejoin serve --index /data/lake.index --port 8080
       lakejoin serve --host 0.0.0.0 --allow-host lake.example.org
-
-    \b
-    JSON keys: url, host, port, token, index, store, workers
     """
     from dataclasses import replace
 
@@ -267,9 +260,6 @@ def mcp_command(index: str | None, as_json: bool) -> None:
     Examples:
       lakejoin mcp --index data.index --json > .mcp.json
       claude mcp add lakejoin -- lakejoin mcp --index /path/to/index
-
-    \b
-    JSON keys: mcpServers{lakejoin{command, args}}
     """
     if as_json:
         print_json(_configuration(api.open(index).snapshot.location.uri))

@@ -9,17 +9,26 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from lakejoin.render.layout import WIDE, clip_spans, fitted_widths, lay_out_row, lay_out_rows
+from lakejoin.render.report import Line, Report, Row, Span, Style, line
 from lakejoin.text_format import clip, counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
+    from rich.text import Text
 
     from lakejoin.joins.options import Progress
 
 
 _LEAST_WIDTH = 8  # of a column that is cut
-_GAP = 3  # between two columns
+_STYLES: dict[Style, str] = {
+    "good": "green",
+    "bad": "red",
+    "warn": "yellow",
+    "alarm": "bold red",
+    "accent": "cyan",
+}
 
 
 def print_json(value: Any) -> None:
@@ -55,8 +64,8 @@ def print_table(
 
     screen, aligned = console(), set(right)
     names = [clip(head) for head in heads]
-    lines = [[clip(cell, 120) for cell in row] for row in rows]
-    natural = [max(map(cell_len, cells)) for cells in zip(names, *lines, strict=True)]
+    cells = [[clip(cell, 120) for cell in row] for row in rows]
+    natural = [max(map(cell_len, column)) for column in zip(names, *cells, strict=True)]
     fixed = [head in aligned for head in heads]
     widths = fitted_widths(natural, fixed, screen.width, least)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
@@ -68,42 +77,63 @@ def print_table(
             no_wrap=True,
             width=width,
         )
-    for line in lines:
+    for row in cells:
         # Text, not markup: a cell of the lake must never be interpreted.
-        table.add_row(*map(Text, line[: len(widths)]))
+        table.add_row(*map(Text, row[: len(widths)]))
     screen.print(table)
     if len(widths) < len(heads):
         more = counted(len(heads) - len(widths), "more column")
         screen.print(f"… and {more}; --json shows all", soft_wrap=True)
 
 
-def fitted_widths(
-    natural: Sequence[int], fixed: Sequence[bool], room: int, least: int = _LEAST_WIDTH
-) -> list[int]:
-    """The widths of the first columns that fit into `room`; the widest are cut most.
+def print_report(screen: Console, report: Report) -> None:
+    """Print a report: its title, notes, rows and what follows them."""
+    print_title(screen, report)
+    if report.rows and report.as_table:
+        screen.print()
+    print_rows(screen, report)
+    print_lines(screen, report.after)
 
-    >>> fitted_widths([30, 8, 60], [False, True, False], 80)
-    [30, 8, 36]
-    >>> fitted_widths([30] * 100, [False] * 100, 40)
-    [11, 11, 11]
-    """
-    shown, used = 0, -_GAP
-    for width, is_fixed in zip(natural, fixed, strict=True):
-        used += _GAP + (width if is_fixed else min(width, least))
-        if shown and used > room:
-            break
-        shown += 1
-    budget = room - _GAP * (shown - 1)
-    low, high = least, max(natural[:shown], default=0)
 
-    def cut(limit: int) -> list[int]:
-        columns = zip(natural[:shown], fixed[:shown], strict=True)
-        return [width if is_fixed else min(width, limit) for width, is_fixed in columns]
+def print_title(screen: Console, report: Report) -> None:
+    """Print the title of a report, its plot and its notes."""
+    print_lines(screen, [report.title])
+    if report.plot is not None:
+        shown = [line(f"  {text}") for text in report.plot.lines]
+        print_lines(screen, [line(), *shown, line()])
+    print_notes(screen, report.notes)
 
-    while low < high:  # the largest limit that fits
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if sum(cut(middle)) <= budget else (low, middle - 1)
-    return cut(low)
+
+def print_rows(screen: Console, report: Report) -> None:
+    """Print the rows of a report: as a table if the screen is wide enough."""
+    print_lines(
+        screen, lay_out_rows(report, screen.width, report.as_table and screen.width >= WIDE)
+    )
+    print_more(screen, report.left_out)
+
+
+def print_row(screen: Console, report: Report, row: Row) -> None:
+    """Print one row of a report."""
+    print_lines(screen, lay_out_row(report, row))
+
+
+def print_notes(screen: Console, notes: Iterable[str], indent: str = "") -> None:
+    """Print the notes of an answer, one per line."""
+    print_lines(screen, (line(f"{indent}note: {clip(note, 400)}", style="warn") for note in notes))
+
+
+def print_lines(screen: Console, lines: Iterable[Line]) -> None:
+    """Print lines with their styles; what the lake contains is never interpreted."""
+    for shown in lines:
+        screen.print(to_rich(shown, screen.width), soft_wrap=True)
+
+
+def to_rich(shown: Line, width: int) -> Text:
+    """A line for the terminal; a line that may be cut fits the width."""
+    from rich.text import Text
+
+    spans = clip_spans(shown.spans, width) if shown.cut else shown.spans
+    return Text.assemble(*((span.text, _STYLES.get(span.style, span.style)) for span in spans))
 
 
 def print_value_table(values: pa.Table) -> None:
@@ -119,12 +149,17 @@ def print_value_table(values: pa.Table) -> None:
     print_table(heads, list(zip(*columns, strict=True)), right=[*row_counts.values(), "distance"])
 
 
+def print_values(screen: Console, head: str, values: pa.Table, total: int) -> None:
+    """Print some of `total` values under a heading."""
+    print_lines(screen, [line(), line(Span(head, "bold"), "" if len(values) else " none")])
+    print_value_table(values)
+    print_more(screen, total - len(values))
+
+
 def print_more(screen: Console, more: int) -> None:
     """Print how many more there are, if any."""
     if more > 0:
-        from rich.text import Text
-
-        screen.print(Text(f"… and {more:,} more; --json shows all", "dim"))
+        print_lines(screen, [line(f"… and {more:,} more; --json shows all", style="dim")])
 
 
 LONG_WAIT_SECONDS = 4.0  # seconds

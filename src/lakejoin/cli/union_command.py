@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakejoin import api
 from lakejoin.cli.options import index_option, json_option
-from lakejoin.cli.terminal import console, explain_long_wait, print_json, print_table
+from lakejoin.cli.terminal import (
+    console,
+    explain_long_wait,
+    print_json,
+    print_lines,
+    print_report,
+    print_table,
+)
 from lakejoin.errors import InputError
-from lakejoin.search.answer_display import format_bar, format_percent
+from lakejoin.render.report import line
 from lakejoin.search.options import DEFAULT_K
-from lakejoin.text_format import clip, counted, seconds
+from lakejoin.text_format import clip, counted, format_percent, seconds
 
 if TYPE_CHECKING:
     from lakejoin.union.answer import UnionAnswer, UnionResult
-
-_INDENT = "     "
-_LONG = 200
-_MISSES_SHOWN = 5
 
 
 @click.command("union")
@@ -36,8 +39,7 @@ _MISSES_SHOWN = 5
     "--explain",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Show result N in full: each pair of columns with the evidence that they correspond, and "
-    "some of the new rows.",
+    help="Show result N in full: pairs of columns, why they correspond, some new rows.",
 )
 @click.option(
     "--out",
@@ -45,9 +47,8 @@ _MISSES_SHOWN = 5
     "-o",
     "out",
     metavar="FILE",
-    help="Write TABLE and the new rows of result 1 (or those of --take), with a column for the "
-    "source of each row. The extension sets the format: .csv, .csv.gz, .tsv, .parquet, .arrow. An "
-    "existing file is never overwritten.",
+    help="Write TABLE and the new rows of result 1 (or of --take) to a new file: .csv, .csv.gz, "
+    ".tsv, .parquet or .arrow.",
 )
 @click.option(
     "--take",
@@ -81,14 +82,6 @@ def union_command(
       lakejoin union mine.csv --explain 1
       lakejoin union mine.csv --out longer.csv
       lakejoin union mine.csv --take 1 --take 3 --out longer.parquet
-
-    With --json: one object; with --explain N, that result and some of its new rows replace the
-    list of results; with --out, also what was written.
-
-    \b
-    JSON keys: query{table, columns}, k, results[] or misses[] with rank, table, score, alignment[]
-    with mine, theirs, score, signs[] with what, says, words, extra[], rows, new_rows, versions[],
-    apart, notes[], seconds, result{…}, preview[], written{file, rows, tables[]}
     """
     if take and out is None:
         raise InputError("--take needs --out FILE: it selects the results whose rows are written")
@@ -96,7 +89,7 @@ def union_command(
         _check_new(out)
     lake = api.open(index)
     with explain_long_wait():
-        answer = lake.union(table, k)
+        answer = lake.union(table, k or DEFAULT_K)
     chosen = _result(answer, explain) if explain else None
     written = _write(answer, out, take or (1,)) if out is not None else None
     if as_json:
@@ -122,15 +115,13 @@ def _check_new(out: str) -> None:
 def _result(answer: UnionAnswer, number: int) -> UnionResult:
     if not len(answer):
         nothing = f"no table of the lake has rows that could be appended to {answer.table}"
-        raise InputError(f"{nothing}; {_misses_text(answer)}" if answer.misses else nothing)
+        raise InputError(f"{nothing}; {answer.misses_text}" if answer.misses else nothing)
     if number > len(answer):
         raise InputError(f"there is no result {number}: the search found {len(answer):,}")
     return answer[number - 1]
 
 
 def _write(answer: UnionAnswer, out: str, take: tuple[int, ...]) -> dict[str, Any]:
-    from dataclasses import replace
-
     chosen = tuple(_result(answer, number) for number in dict.fromkeys(take))
     rows = replace(answer, results=chosen).write(out)
     return {"file": out, "rows": rows, "tables": [result.table for result in chosen]}
@@ -148,48 +139,18 @@ def _json(
 
 
 def _print(answer: UnionAnswer, chosen: UnionResult | None, tables: int) -> None:
-    from rich.text import Text
-
     screen = console()
     among = counted(tables, "table")
     found = f"{len(answer):,} of {among}" if len(answer) else f"none of {among}"
     has = "has" if len(answer) in (0, 1) else "have"
-    head = f"{clip(answer.table, _LONG)}: {found} {has} rows that could be appended"
-    lines: list[Text] = [Text(head, "bold"), *(Text(f"note: {note}") for note in answer.notes)]
-    for result in [chosen] if chosen else answer:
-        lines += [Text(""), *_result_lines(result)]
-    for line in lines:
-        screen.print(line, soft_wrap=True)
+    head = f"{clip(answer.table, 200)}: {found} {has} rows that could be appended"
+    report = replace(answer.report(), title=line(head, style="bold"))
+    if chosen is not None:
+        report = replace(report, rows=(chosen.row(),), after=())
+    print_report(screen, report)
     if chosen is not None:
         _print_in_full(chosen)
-    elif answer.misses:
-        screen.print(Text(f"\n{_misses_text(answer)}", "yellow"), soft_wrap=True)
-    screen.print(Text(f"\n{seconds(answer.seconds)}", "dim"))
-
-
-def _result_lines(result: UnionResult) -> Iterator[Any]:
-    from rich.text import Text
-
-    yield Text.assemble((f"{result.rank:>2}   ", "dim"), (clip(result.table, _LONG), "bold"))
-    known = result.rows - result.new_rows
-    new = f"{counted(result.new_rows, 'new row')}" + (
-        f", {known:,} you already have" if known else ""
-    )
-    columns = f"{len(result.pairs)} of {counted(len(result.alignment), 'column')}"
-    yield Text.assemble(
-        _INDENT, (format_bar(result.score), "green"), f" {result.score:.2f}   {new}   {columns}"
-    )
-    pairs = ", ".join(
-        pair.mine if pair.mine == pair.theirs else f"{pair.mine} ← {pair.theirs}"
-        for pair in result.pairs
-    )
-    yield Text(f"{_INDENT}{clip(pairs, _LONG)}")
-    details = [
-        f"would be empty: {', '.join(result.missing)}" if result.missing else "",
-        f"not appended: {', '.join(result.extra)}" if result.extra else "",
-        f"copies or versions: {', '.join(result.versions)}" if result.versions else "",
-    ]
-    yield from (Text(f"{_INDENT}{clip(line, _LONG)}", "dim") for line in details if line)
+    print_lines(screen, [line(), line(seconds(answer.seconds), style="dim")])
 
 
 def _print_in_full(result: UnionResult) -> None:
@@ -207,10 +168,3 @@ def _print_in_full(result: UnionResult) -> None:
     some = result.preview()
     click.echo("\nsome of the new rows:")
     print_table(some.column_names, [list(row.values()) for row in some.to_pylist()])
-
-
-def _misses_text(answer: UnionAnswer) -> str:
-    misses = "; ".join(f"{miss.table} ({miss.apart})" for miss in answer.misses[:_MISSES_SHOWN])
-    more = len(answer.misses) - _MISSES_SHOWN
-    rest = f"; and {more:,} more" if more > 0 else ""
-    return clip(f"similar columns, but not to be appended: {misses}{rest}", 900)

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.encoders.protocol import Array, BaseEncoder, Encoder, EncoderSpec, Texts, is_cheap
+from lakejoin.encoders.protocol import BaseEncoder, Encoder, EncoderSpec, Texts, is_cheap
 from lakejoin.encoders.text_preparation import text_batches, to_text_array
 from lakejoin.encoders.word_files import fingerprint
 from lakejoin.errors import InputError, MissingDependency
+from lakejoin.model import Array
 
 EncodingFunction = Callable[[Sequence[str]], Any]
 _PROBE = "lakejoin"
@@ -47,7 +48,7 @@ class FunctionEncoder(BaseEncoder):
             raise InputError(f"the settings of {self.name} must be JSON: {problem}") from None
         self.spec = EncoderSpec(FunctionEncoder, (function,))
         self.dimension = -1
-        self.dimension = self._checked([_PROBE]).shape[1]
+        self.dimension = self._call_function([_PROBE]).shape[1]
 
     def encode(self, texts: Texts) -> Array:
         """One unit vector per text; null, empty and blank texts are not passed to the function."""
@@ -59,10 +60,10 @@ class FunctionEncoder(BaseEncoder):
             ]
             if filled:
                 at, words = zip(*filled, strict=True)
-                out[row + np.array(at)] = self._checked(list(words))
+                out[row + np.array(at)] = self._call_function(list(words))
         return out
 
-    def _checked(self, texts: list[str]) -> Array:
+    def _call_function(self, texts: list[str]) -> Array:
         try:
             vectors = np.ascontiguousarray(self._function(texts), dtype=np.float64)
         except (TypeError, ValueError) as problem:
@@ -160,7 +161,9 @@ class OnnxModel:
         paths = [model.parent / "tokenizer.json", model.parent.parent / "tokenizer.json"]
         tokenizer = next((file for file in paths if file.exists()), None)
         if tokenizer is None:
-            raise InputError(f"{model} has no tokenizer.json beside it: copy the model's own there")
+            raise InputError(
+                f"{model} has no tokenizer.json next to it: copy the one that came with the model"
+            )
         self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         self._tokenizer.enable_truncation(_MOST_TOKENS)
         self._session = runtime.InferenceSession(str(model), providers=["CPUExecutionProvider"])

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.encoders.protocol import Array, BaseEncoder, EncoderSpec, Texts
+from lakejoin.encoders.protocol import BaseEncoder, EncoderSpec, Texts
 from lakejoin.encoders.text_preparation import (
     abbreviations,
     buffers,
@@ -25,6 +25,7 @@ from lakejoin.encoders.text_preparation import (
     to_text_array,
 )
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 
 VERSION = "1"
 
@@ -137,7 +138,7 @@ class MixedEncoder(BaseEncoder):
 
         text_words, codes, words = _words_of(fold_for_encoding(texts))
         if self._mix.expand:
-            text_words, codes, words = abbreviations().expanded(text_words, codes, words)
+            text_words, codes, words = abbreviations().expand(text_words, codes, words)
         rows = self._words.look_up(words)
         scales = np.empty(len(words), np.float32)
         compute_word_scales(rows.offsets, rows.rows, rows.table, float(self._mix.power), scales)

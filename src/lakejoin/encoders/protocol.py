@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+    from lakejoin.model import Array
+
 Texts: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[str | None]"
 
 

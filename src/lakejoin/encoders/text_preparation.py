@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from lakejoin.encoders.protocol import Array, Texts
+from lakejoin.encoders.protocol import Texts
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Abbreviations:
     last_streets: Any  # words that mark one only at the end: `st` may be a saint
     digest: str
 
-    def expanded(self, text_words: Array, codes: Array, distinct: Any) -> tuple[Array, Array, Any]:
+    def expand(self, text_words: Array, codes: Array, distinct: Any) -> tuple[Array, Array, Any]:
         """Replace short forms by long ones; returns (text offsets, codes, distinct words)."""
         from lakejoin.kernels.word_kernels import expand_words
 

@@ -20,9 +20,10 @@ import pyarrow.compute as pc
 import xxhash
 
 from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
-from lakejoin.encoders.protocol import Array, EncoderSpec
+from lakejoin.encoders.protocol import EncoderSpec
 from lakejoin.encoders.text_preparation import buffers, fold_for_encoding
 from lakejoin.errors import InputError, UnreadableFile
+from lakejoin.model import Array
 
 _FORM = 1
 _BLOCK = 1 << 16
@@ -251,7 +252,7 @@ def open_wordfile(path: Path, mix: Mix | None = None) -> MixedEncoder:
 _SEED = np.uint64(0x9D2C5680A1B2C3D4)
 
 
-def hashes_of(words: Any) -> Array:
+def compute_word_hashes(words: Any) -> Array:
     """A 64-bit hash of each word."""
     from lakejoin.kernels.hashes import hash_strings
 
@@ -314,7 +315,7 @@ class Vocabulary:
         """The vocabulary of words with these rows."""
         texts = fold_for_encoding(words)
         changed = np.asarray(pc.not_equal(texts, words).to_numpy(zero_copy_only=False))
-        hashes = hashes_of(texts)
+        hashes = compute_word_hashes(texts)
         order = np.lexsort((rows, changed, hashes))
         first = np.ones(len(order), bool)
         first[1:] = hashes[order][1:] != hashes[order][:-1]
@@ -325,7 +326,7 @@ class Vocabulary:
         """The row of each word, or -1."""
         if len(self.hashes) == 0:
             return np.full(len(words), -1, np.int64)
-        hashes = hashes_of(words)
+        hashes = compute_word_hashes(words)
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         same = self.hashes[at] == hashes
         same &= pc.equal(self.words.take(pa.array(at)), words).to_numpy(zero_copy_only=False)

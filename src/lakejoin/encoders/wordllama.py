@@ -17,9 +17,10 @@ import numpy as np
 import xxhash
 
 from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
-from lakejoin.encoders.protocol import Array, EncoderSpec
+from lakejoin.encoders.protocol import EncoderSpec
 from lakejoin.encoders.text_preparation import buffers, capitals
 from lakejoin.errors import MissingDependency
+from lakejoin.model import Array
 
 DIMENSION = 128  # of the 256 dimensions of a token vector: see docs/encoders.md
 SMALL = 64

@@ -43,11 +43,11 @@ class AggregatedTable:
     """A join with one row per left row.
 
     >>> import pyarrow as pa
-    >>> from lakejoin.joins.row_keys import key_codes
+    >>> from lakejoin.joins.row_keys import encode_keys
     >>> from lakejoin.model import ValueRules
     >>> towns = pa.table({"town": ["Bern", "Ulm"]})
     >>> sales = pa.table({"shop": ["Ulm", "Ulm", "Bern"], "price": ["3", "5", "2"]})
-    >>> keys = key_codes([towns["town"]], [sales["shop"]], ValueRules())
+    >>> keys = encode_keys([towns["town"]], [sales["shop"]], ValueRules())
     >>> AggregatedTable(JoinedTable(towns, sales, keys), ("price=mean",)).table().to_pylist()
     [{'town': 'Bern', 'price': 2.0}, {'town': 'Ulm', 'price': 4.0}]
     """
@@ -216,7 +216,7 @@ def _list(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array
     return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), cells, mask=missing)
 
 
-def _grouped(function: str) -> Aggregate:
+def _aggregate_by(function: str) -> Aggregate:
     def aggregate(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array:
         import pyarrow as pa
 
@@ -231,6 +231,6 @@ _FUNCTIONS: dict[str, Aggregate] = {
     "first": _first,
     "last": _last,
     "list": _list,
-    **{name: _grouped(name) for name in ("count", "min", "max", "mean", "sum")},
+    **{name: _aggregate_by(name) for name in ("count", "min", "max", "mean", "sum")},
 }
 FUNCTIONS = tuple(_FUNCTIONS)

@@ -1,6 +1,6 @@
 """Match rows by other columns that agree.
 
-Unmatched rows join if a reading agrees that also agrees in the matching rows (see `match_agreeing`), and
+Unmatched rows join if a reading agrees that also agrees in the matching rows (`agreements`), and
 rows that share a key are separated by it.
 """
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from lakejoin.joins.agreements import Agreement, find_agreements
 from lakejoin.joins.join_key import NO_RULE, JoinKey, KeyRefinement, KeyRule, side_words
-from lakejoin.joins.report import counted, percent
-from lakejoin.joins.row_keys import NO_KEY
+from lakejoin.joins.row_keys import NO_KEY, count_rows
 from lakejoin.model import Array
 from lakejoin.signals.chance import match_chance
+from lakejoin.text_format import counted, format_percent
 
 if TYPE_CHECKING:
     from lakejoin.joins.join_key import JoinTask
@@ -30,94 +30,95 @@ _NEARLY_ALL = 0.9
 _OFTEN = 0.2
 
 
-def match_agreeing(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
+def match_agreeing(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
     """Match unmatched rows whose other columns agree as they do in the matching rows."""
-    if found is None or task.options.on or not _one_text(found) or _keys_contradict(found):
-        return found
+    if join_key is None or task.options.on:
+        return join_key
+    if not _is_single_text(join_key) or _keys_contradict(join_key):
+        return join_key
     task.report_progress("checking which other columns agree")
-    tried = _with_codes(task, found)
+    tried = _strongest_agreements(task, join_key)
     for _ in range(_TIMES if tried else 0):
-        ways = [_left_over(task, found, *agreement) for agreement in tried]
-        best = max((way for way in ways if way is not None), key=_worth, default=None)
+        rules = [_match_left_over(task, join_key, *agreement) for agreement in tried]
+        best = max((rule for rule in rules if rule is not None), key=_worth, default=None)
         if best is None:
             break
-        found = found.with_rule(best)
-    return found
+        join_key = join_key.with_rule(best)
+    return join_key
 
 
-def _keys_contradict(found: JoinKey) -> bool:
+def _keys_contradict(join_key: JoinKey) -> bool:
     """Whether rows matched by equal values alone: then rows with other keys do not match.
 
     If values had to be rewritten, a row may be unmatched because it is written differently.
     """
-    return all(way.kind == "equal" for way in found.key_rules)
+    return all(rule.kind == "equal" for rule in join_key.key_rules)
 
 
-def refine_keys(task: JoinTask, found: JoinKey) -> JoinKey:
+def refine_keys(task: JoinTask, join_key: JoinKey) -> JoinKey:
     """Separate rows that share a key by other columns that agree in nearly all rows."""
-    if task.options.on or not _one_text(found) or not _is_ambiguous(found):
-        return found
+    if task.options.on or not _is_single_text(join_key) or not _is_ambiguous(join_key):
+        return join_key
     task.report_progress("separating rows that share a key")
     best: KeyRefinement | None = None
-    for agreement, codes in _with_codes(task, found, _NEARLY_ALL):
-        refinement = _refine(found, agreement, codes)
+    for agreement, codes in _strongest_agreements(task, join_key, _NEARLY_ALL):
+        refinement = _build_refinement(join_key, agreement, codes)
         if refinement and (best is None or refinement.split.sum() > best.split.sum()):
             best = refinement
     if best is None:
-        return found
+        return join_key
     task.notes.append(f"rows that share a key must also match on {best.words}: {best.why}")
-    return found.refined_by(best)
+    return join_key.with_refinement(best)
 
 
-def _with_codes(
-    task: JoinTask, found: JoinKey, least: float = 0.0
+def _strongest_agreements(
+    task: JoinTask, join_key: JoinKey, least: float = 0.0
 ) -> list[tuple[Agreement, Codes]]:
     """The strongest agreements with their codes in all rows; fewer for large tables."""
     rows = task.left.num_rows + task.right.num_rows
     most = min(_TRIED, max(1, _LARGE // max(1, rows)))
-    strong = [a for a in find_agreements(task, found) if a.share >= least]
-    return [(agreement, agreement.codes(task, found)) for agreement in strong[:most]]
+    strong = [a for a in find_agreements(task, join_key) if a.share >= least]
+    return [(agreement, agreement.codes(task, join_key)) for agreement in strong[:most]]
 
 
-def _one_text(found: JoinKey) -> bool:
-    return len(found.columns) == 1 or found.program is not None
+def _is_single_text(join_key: JoinKey) -> bool:
+    return len(join_key.columns) == 1 or join_key.program is not None
 
 
 # -- unmatched rows ---------------------------------------------------------------------------
 
 
-def _worth(way: KeyRule) -> float:
+def _worth(rule: KeyRule) -> float:
     """The rows that a rule joins, less a penalty for those expected to be wrong."""
-    rows = int(np.count_nonzero(way.codes >= 0))
-    return rows - rows * (1 - way.sure) / _WRONG
+    rows = int(np.count_nonzero(rule.codes >= 0))
+    return rows - rows * (1 - rule.sure) / _WRONG
 
 
-def _left_over(
-    task: JoinTask, found: JoinKey, agreement: Agreement, codes: Codes
+def _match_left_over(
+    task: JoinTask, join_key: JoinKey, agreement: Agreement, codes: Codes
 ) -> KeyRule | None:
     """Match unmatched rows that agree, if hardly any would agree by chance."""
     values, others = codes
-    source_values = np.where(found.rule_of == NO_RULE, values, NO_KEY)
-    target_values = np.where(~found.target_joined & (found.codes >= 0), others, NO_KEY)
+    source_values = np.where(join_key.rule_of == NO_RULE, values, NO_KEY)
+    target_values = np.where(~join_key.target_joined & (join_key.codes >= 0), others, NO_KEY)
     count = 1 + int(max(others.max(initial=0), 0))
     # The agreeing value must be unambiguous on both sides.
-    key = _only(target_values, found.codes, count)
-    key_of_value = np.where(
-        (_only(source_values, _written(task, found), count) != _SEVERAL) & (key >= 0), key, NO_KEY
-    )
-    key_of_value = np.where(_mixed(found, others)[key_of_value], NO_KEY, key_of_value)
-    keys = np.where(source_values >= 0, key_of_value[source_values], NO_KEY)
+    key = _only(target_values, join_key.codes, count)
+    text = _only(source_values, _source_text_codes(task, join_key), count)
+    key = np.where((text != _SEVERAL) & (key >= 0), key, NO_KEY)
+    key = np.where(_has_several_values(join_key, others)[key], NO_KEY, key)
+    keys = np.where(source_values >= 0, key[source_values], NO_KEY)
     rows = int(np.count_nonzero(keys >= 0))
-    by_chance = _chance_matches(found, codes, source_values, target_values) if rows else 0.0
+    by_chance = _chance_matches(join_key, codes, source_values, target_values) if rows else 0.0
     if (
         not rows
         or by_chance > _WRONG * rows
-        or _count_up(task, found, agreement, keys, target_values)
+        or _matches_anything(task, join_key, agreement, keys, target_values)
     ):
         return None
-    words = side_words(found.source_side, str(agreement.source), str(agreement.target), "=")
+    words = side_words(join_key.source_side, str(agreement.source), str(agreement.target), "=")
     why = (
-        f"they agree in {percent(agreement.share)} of "
+        f"they agree in {format_percent(agreement.share)} of "
         f"{counted(agreement.compared, 'matching row')}; {by_chance:.2g} would by chance"
     )
     sure = 1 - by_chance / rows
@@ -137,29 +138,28 @@ def _left_over(
 _SEVERAL = -2
 
 
-def _count_up(
-    task: JoinTask, found: JoinKey, agreement: Agreement, keys: Array, target_values: Array
+def _matches_anything(
+    task: JoinTask, join_key: JoinKey, agreement: Agreement, keys: Array, target_values: Array
 ) -> bool:
     """Whether slightly wrong values would match too: row numbers match anything."""
     import pyarrow.compute as pc
 
     source, target = agreement.source, agreement.target
-    source_texts = task.text(found.source_side, source.columns, source).filter(keys >= 0)
-    target_texts = task.text(found.target_side, target.columns, target).filter(target_values >= 0)
-    lower = [
-        pc.utf8_trim_whitespace(pc.utf8_lower(texts)) for texts in (source_texts, target_texts)
-    ]
+    source_texts = task.text(join_key.source_side, source.columns, source).filter(keys >= 0)
+    target_texts = task.text(join_key.target_side, target.columns, target)
+    texts = source_texts, target_texts.filter(target_values >= 0)
+    lower = [pc.utf8_trim_whitespace(pc.utf8_lower(side)) for side in texts]
     return match_chance(lower[0].unique().drop_null(), lower[1]) > _OFTEN
 
 
-def _written(task: JoinTask, found: JoinKey) -> Array:
+def _source_text_codes(task: JoinTask, join_key: JoinKey) -> Array:
     """A code for the text that each source row has in place of a key; every null gets its own."""
-    way = found.key_rules[0]
-    texts = task.text(found.source_side, way.columns, way.program).dictionary_encode()
-    numbers = np.asarray(texts.indices.fill_null(-1)).astype(np.int64)
-    missing = np.flatnonzero(numbers < 0)
-    numbers[missing] = len(texts.dictionary) + missing
-    return numbers
+    rule = join_key.key_rules[0]
+    texts = task.text(join_key.source_side, rule.columns, rule.program).dictionary_encode()
+    codes = np.asarray(texts.indices.fill_null(-1)).astype(np.int64)
+    missing = np.flatnonzero(codes < 0)
+    codes[missing] = len(texts.dictionary) + missing
+    return codes
 
 
 def _only(groups: Array, values: Array, count: int) -> Array:
@@ -173,39 +173,41 @@ def _only(groups: Array, values: Array, count: int) -> Array:
     return np.asarray(np.where(most == np.iinfo(np.int64).min, NO_KEY, only))
 
 
-def _mixed(found: JoinKey, values: Array) -> Array:
+def _has_several_values(join_key: JoinKey, values: Array) -> Array:
     """Whether the rows of each key have several values; the last entry is for `NO_KEY`."""
-    return np.asarray(_only(found.codes, values, found.count) == _SEVERAL)
+    return np.asarray(_only(join_key.codes, values, join_key.count) == _SEVERAL)
 
 
 def _chance_matches(
-    found: JoinKey, codes: Codes, unmatched: Array, unmatched_targets: Array
+    join_key: JoinKey, codes: Codes, unmatched: Array, unmatched_targets: Array
 ) -> float:
     """How many unmatched rows agree by chance, estimated from pairs of rows known not to match.
 
     These are matching rows paired differently, and unmatched rows paired with matching ones.
     """
-    joined = found.rule_of != NO_RULE
+    joined = join_key.rule_of != NO_RULE
     matched = np.where(joined, codes[0], NO_KEY)
-    matched_targets = np.where(found.target_joined, codes[1], NO_KEY)
-    correct = _pairs(*_with_keys(found, matched, matched_targets))
+    matched_targets = np.where(join_key.target_joined, codes[1], NO_KEY)
+    correct = _pairs(*_combine_with_keys(join_key, matched, matched_targets))
     wrong = (
         _pairs(matched, matched_targets)
         - correct
         + _pairs(unmatched, matched_targets)
         + _pairs(matched, unmatched_targets)
     )
-    rows, others = int(joined.sum()), int(found.target_joined.sum())
+    rows, others = int(joined.sum()), int(join_key.target_joined.sum())
     unmatched_rows, unmatched_target_rows = len(matched) - rows, len(matched_targets) - others
     tried = rows * max(1, others - 1) + unmatched_rows * others + rows * unmatched_target_rows
     return float((wrong + 1) / tried * unmatched_rows * unmatched_target_rows)
 
 
-def _with_keys(found: JoinKey, source_values: Array, target_values: Array) -> tuple[Array, Array]:
+def _combine_with_keys(
+    join_key: JoinKey, source_values: Array, target_values: Array
+) -> tuple[Array, Array]:
     """One code for the key and the value of each row."""
     most = 1 + max(int(source_values.max(initial=0)), int(target_values.max(initial=0)), 0)
     combined = []
-    for keys, values in ((found.source_codes, source_values), (found.codes, target_values)):
+    for keys, values in ((join_key.source_codes, source_values), (join_key.codes, target_values)):
         combined.append(np.where((keys >= 0) & (values >= 0), keys * most + values, NO_KEY))
     return combined[0], combined[1]
 
@@ -221,49 +223,46 @@ def _pairs(left: Array, right: Array) -> int:
 # -- rows that share a key ---------------------------------------------------------------------
 
 
-def _is_ambiguous(found: JoinKey) -> bool:
-    sources, targets = _counts(found)
+def _is_ambiguous(join_key: JoinKey) -> bool:
+    sources, targets = _counts(join_key)
     return bool(((sources > 1) & (targets > 1)).any())
 
 
-def _counts(found: JoinKey) -> tuple[Array, Array]:
+def _counts(join_key: JoinKey) -> tuple[Array, Array]:
     """How many source rows and target rows each key has."""
-    counts = [
-        np.bincount(codes[codes >= 0], minlength=found.count)
-        for codes in (found.source_codes, found.codes)
-    ]
-    return counts[0], counts[1]
+    count = join_key.count
+    return count_rows(join_key.source_codes, count), count_rows(join_key.codes, count)
 
 
-def _refine(found: JoinKey, agreement: Agreement, values: Codes) -> KeyRefinement | None:
+def _build_refinement(
+    join_key: JoinKey, agreement: Agreement, values: Codes
+) -> KeyRefinement | None:
     """Split the keys whose rows an agreement separates; None if there are none.
 
     Only keys with several rows in both tables: a reference keeps the one row that it names. And
     only if every row of the key agrees with a row of the other table, so that no match is lost.
     """
-    source_counts, target_counts = _counts(found)
+    source_counts, target_counts = _counts(join_key)
     ambiguous = (source_counts > 1) & (target_counts > 1)
-    both = _with_keys(found, *values)
+    both = _combine_with_keys(join_key, *values)
     all_agree = [
-        _is_absent(codes[(codes >= 0) & ~(np.isin(own, other) & (own >= 0))], found.count)
+        _is_absent(codes[(codes >= 0) & ~(np.isin(own, other) & (own >= 0))], join_key.count)
         for codes, own, other in (
-            (found.source_codes, both[0], both[1]),
-            (found.codes, both[1], both[0]),
+            (join_key.source_codes, both[0], both[1]),
+            (join_key.codes, both[1], both[0]),
         )
     ]
     separable = all_agree[0] & all_agree[1]
     refinement = KeyRefinement(agreement.source, agreement.target, ambiguous & separable, *values)
-    left, right = refinement.keys_of(found.source_codes, found.codes, found.count)[:2]
-    fewer = _pairs_by_key(found, left, right) < source_counts * target_counts
-    split = ambiguous & separable & fewer
+    left, right = refinement.keys_of(join_key.source_codes, join_key.codes, join_key.count)[:2]
+    before, after = source_counts * target_counts, _pairs_by_key(join_key, left, right)
+    split = ambiguous & separable & (after < before)
     if not split.any():
         return None
-    pairs = int((source_counts * target_counts)[split].sum()) - int(
-        _pairs_by_key(found, left, right)[split].sum()
-    )
-    words = side_words(found.source_side, str(agreement.source), str(agreement.target), "=")
+    pairs = int(before[split].sum()) - int(after[split].sum())
+    words = side_words(join_key.source_side, str(agreement.source), str(agreement.target), "=")
     why = (
-        f"they agree in {percent(agreement.share)} of "
+        f"they agree in {format_percent(agreement.share)} of "
         f"{counted(agreement.compared, 'matching row')}, which rules out "
         f"{counted(pairs, 'pair')} of rows that share a key"
     )
@@ -275,12 +274,10 @@ def _is_absent(keys: Array, count: int) -> Array:
     return np.asarray(np.bincount(keys, minlength=count) == 0)
 
 
-def _pairs_by_key(found: JoinKey, source_keys: Array, target_keys: Array) -> Array:
+def _pairs_by_key(join_key: JoinKey, source_keys: Array, target_keys: Array) -> Array:
     """How many pairs of rows each key makes when rows match by these finer keys."""
     most = 1 + max(int(source_keys.max(initial=0)), int(target_keys.max(initial=0)), 0)
-    counts = [
-        np.bincount(codes[codes >= 0], minlength=most) for codes in (source_keys, target_keys)
-    ]
+    pairs = count_rows(source_keys, most) * count_rows(target_keys, most)
     key = np.zeros(most, np.int64)
-    key[source_keys[source_keys >= 0]] = found.source_codes[source_keys >= 0]
-    return np.bincount(key, counts[0] * counts[1], minlength=found.count)
+    key[source_keys[source_keys >= 0]] = join_key.source_codes[source_keys >= 0]
+    return np.bincount(key, pairs, minlength=join_key.count)

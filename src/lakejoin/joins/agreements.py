@@ -13,7 +13,7 @@ import numpy as np
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Extract, Form, Program, Runs, Split, identity, rewrite_text
 from lakejoin.joins.join_key import JoinKey
-from lakejoin.joins.row_keys import NO_KEY, KeyColumn
+from lakejoin.joins.row_keys import KeyColumn, count_rows, find_first_rows
 from lakejoin.model import Array
 from lakejoin.signals.chance import LEAST_CHANCE, evidence
 from lakejoin.values.column_encoder import encode_query
@@ -49,37 +49,42 @@ class Agreement:
         extracts = (*self.source.extracts, *self.target.extracts)
         return sum(len(extract.splits) + bool(extract.form) for extract in extracts)
 
-    def codes(self, task: JoinTask, found: JoinKey) -> tuple[Array, Array]:
+    def codes(self, task: JoinTask, join_key: JoinKey) -> tuple[Array, Array]:
         """Codes of all source rows and all target rows; equal values have equal codes."""
         rules = task.options.rules
-        texts = task.text(found.target_side, self.target.columns, self.target)
+        texts = task.text(join_key.target_side, self.target.columns, self.target)
         key = KeyColumn(encode_query(texts, rules))
-        texts = task.text(found.source_side, self.source.columns, self.source)
+        texts = task.text(join_key.source_side, self.source.columns, self.source)
         return key.codes_of(encode_query(texts, rules)), key.codes
 
 
-def find_agreements(task: JoinTask, found: JoinKey) -> list[Agreement]:
+def find_agreements(task: JoinTask, join_key: JoinKey) -> list[Agreement]:
     """The readings that agree in the rows of a join, strongest first; cached in the task.
 
     A reading that agrees no more often than another and is less selective, or less simple, is
     dropped: if whole names nearly always agree, their last words add nothing.
     """
-    cache_key = (found.source_side, found.columns, str(found.program), found.key_rules[0].words)
+    cache_key = (
+        join_key.source_side,
+        join_key.columns,
+        str(join_key.program),
+        join_key.key_rules[0].words,
+    )
     if cache_key not in task.agreement_cache:
-        task.agreement_cache[cache_key] = _agreements(task, found)
+        task.agreement_cache[cache_key] = _agreements(task, join_key)
     return task.agreement_cache[cache_key]
 
 
-def _agreements(task: JoinTask, found: JoinKey) -> list[Agreement]:
-    sources, targets = certain_pairs(found)
+def _agreements(task: JoinTask, join_key: JoinKey) -> list[Agreement]:
+    sources, targets = certain_pairs(join_key)
     if evidence(len(sources), 1.0, LEAST_CHANCE) < _NATS:
         return []
     few = slice(0, _FIRST)
-    source_read, target_read = _read(task, found, (sources[few], targets[few]))
+    source_read, target_read = _read(task, join_key, (sources[few], targets[few]))
     likely = list(_equal_often(source_read, target_read, _HALF / 2))
     promising = {source_read[0][i] for i, _ in likely}, {target_read[0][j] for _, j in likely}
-    source_read, target_read = _read(task, found, (sources, targets), promising)
-    used = set(found.key_rules[0].columns), set(found.columns)
+    source_read, target_read = _read(task, join_key, (sources, targets), promising)
+    used = set(join_key.key_rules[0].columns), set(join_key.columns)
     ranked = []
     for i, j in _equal_often(source_read, target_read, _HALF):
         first, second = source_read[0][i], target_read[0][j]
@@ -103,13 +108,13 @@ Parts = Collection[Extract] | None
 
 def _read(
     task: JoinTask,
-    found: JoinKey,
+    join_key: JoinKey,
     rows: tuple[Array, Array],
     only: tuple[Parts, Parts] = (None, None),
 ) -> tuple[Read, Read]:
     """The readings of both tables' columns at these rows; all of them, or `only` some."""
     reader = Reader()
-    sides = found.source_side, found.target_side
+    sides = join_key.source_side, join_key.target_side
     made = [
         _read_table(task.table(side), at, parts, reader)
         for side, at, parts in zip(sides, rows, only, strict=True)
@@ -120,14 +125,14 @@ def _read(
 def _read_table(table: pa.Table, rows: Array, only: Parts, reader: Reader) -> Read:
     plain = [name for name in table.column_names if _is_plain(table, name)][:_COLUMNS]
     parts: list[Extract] = []
-    numbers = [np.zeros((0, len(rows)), np.int64)]
+    code_rows = [np.zeros((0, len(rows)), np.int64)]
     columns = None if only is None else {part.column for part in only}
     for name in plain if columns is None else [name for name in plain if name in columns]:
         texts = apply_program(identity(name), table.select([name]).take(rows)).to_pylist()
-        read, found = reader.read(name, texts, only)
-        parts += read
-        numbers.append(found)
-    return parts, np.concatenate(numbers)
+        extracts, codes = reader.read(name, texts, only)
+        parts += extracts
+        code_rows.append(codes)
+    return parts, np.concatenate(code_rows)
 
 
 def _equal_often(source: Read, target: Read, share: float) -> Iterator[tuple[int, int]]:
@@ -149,32 +154,20 @@ def _agreement(first: Extract, second: Extract, left: Array, right: Array) -> Ag
     return Agreement(Program((first,)), Program((second,)), compared, share, chance, nats)
 
 
-def certain_pairs(found: JoinKey) -> tuple[Array, Array]:
+def certain_pairs(join_key: JoinKey) -> tuple[Array, Array]:
     """Source rows with their only match, one per key; a sample if there are many keys.
 
     Keys with one row on either side are the safest; if they are few, the source may have several.
     """
-    source_codes, target_codes = found.source_codes, found.codes
-    counts = [
-        np.bincount(codes[codes >= 0], minlength=found.count)
-        for codes in (source_codes, target_codes)
-    ]
+    codes = join_key.source_codes, join_key.codes
+    counts = [count_rows(keys, join_key.count) for keys in codes]
     once = (counts[0] == 1) & (counts[1] == 1)
     sure = once if 2 * np.count_nonzero(once) >= np.count_nonzero(counts[0]) else counts[1] == 1
     keys = np.flatnonzero(sure & (counts[0] > 0) & (counts[1] > 0))
     if len(keys) > _ROWS:
         keys = np.sort(np.random.default_rng(0).choice(keys, _ROWS, replace=False))
-    return _first_rows(source_codes, found.count)[keys], _first_rows(target_codes, found.count)[
-        keys
-    ]
-
-
-def _first_rows(codes: Array, count: int) -> Array:
-    """The first row of each key."""
-    first = np.full(count, NO_KEY, np.int64)
-    rows = np.flatnonzero(codes >= 0)[::-1]
-    first[codes[rows]] = rows
-    return first
+    sources, targets = (find_first_rows(of_rows, join_key.count)[keys] for of_rows in codes)
+    return sources, targets
 
 
 def _chance(left: Array, right: Array) -> float:
@@ -227,15 +220,15 @@ class Reader:
 
         `only` restricts which parts are read.
         """
-        found: dict[bytes, tuple[Extract, Array]] = {}
+        distinct: dict[bytes, tuple[Extract, Array]] = {}
         for part, read in _readings(column, texts):
             if only is not None and part not in only:
                 continue
             codes = self._encode(read)
             if (codes != NO_TEXT).any():
-                found.setdefault(codes.tobytes(), (part, codes))
-        parts = [part for part, _ in found.values()]
-        return parts, np.array([n for _, n in found.values()]).reshape(len(parts), len(texts))
+                distinct.setdefault(codes.tobytes(), (part, codes))
+        parts = [part for part, _ in distinct.values()]
+        return parts, np.array([n for _, n in distinct.values()]).reshape(len(parts), len(texts))
 
     def _encode(self, texts: Texts) -> Array:
         known = self._codes

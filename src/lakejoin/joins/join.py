@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from lakejoin.codegen.programs import Program
     from lakejoin.joins.aggregation import AggregatedTable
     from lakejoin.joins.pairs import Example
+    from lakejoin.render.report import Report
 
 
 NAMES = ("the left table", "the right table")
+_ROWS_SHOWN = 10  # in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +33,10 @@ class Join:
     """How two tables join; false if no join was found.
 
     Rows are made on demand: `batches` for a result larger than memory, or `table` for all of it.
+
+    >>> join = lakejoin.join({"town": ["Bern", "Zug"]}, {"name": ["bern"]}, on="town=name")
+    >>> bool(join), len(join), join.steps[0].kind
+    (True, 1, 'equal')
     """
 
     left: pa.Table
@@ -68,17 +74,17 @@ class Join:
     @property
     def left_joined(self) -> int:
         """The number of left rows with a match."""
-        return self._joined.left_joined if self else 0
+        return self.joined.left_joined if self else 0
 
     @property
     def right_joined(self) -> int:
         """The number of right rows with a match."""
-        return self._joined.right_joined if self else 0
+        return self.joined.right_joined if self else 0
 
     @property
     def matched(self) -> int:
         """The number of matching pairs of rows."""
-        return self._joined.pairs if self else 0
+        return self.joined.pairs if self else 0
 
     @cached_property
     def sure(self) -> float:
@@ -184,10 +190,11 @@ class Join:
 
         `dialect` is `duckdb`, or `standard` for SQL that nearly every system runs.
         """
-        from lakejoin.codegen.join_sql import write_sql
+        from lakejoin.codegen.join_sql import build_join_query
         from lakejoin.joins.code_plan import plan_join
 
-        return write_sql(plan_join(self), (left, self.left), (right, self.right), dialect)
+        tables = (left, self.left), (right, self.right)
+        return build_join_query(plan_join(self), *tables, dialect).statement()
 
     def to_pandas_code(self) -> str:
         """The join as a Python function of two pandas DataFrames."""
@@ -212,27 +219,39 @@ class Join:
 
     # -- display -------------------------------------------------------------------------------
 
-    def __repr__(self) -> str:
-        from lakejoin.joins.report import join_text
+    def to_dict(self) -> dict[str, Any]:
+        """The join with the keys of `lakejoin join --json`."""
+        from lakejoin.joins.json_report import join_values
 
-        return join_text(self)
+        return join_values(self, self.names)
+
+    def report(self) -> Report:
+        """What the join shows: its steps, with examples, and how many rows match."""
+        from lakejoin.joins.report import describe_join
+
+        return describe_join(self.to_dict())
+
+    def __repr__(self) -> str:
+        from lakejoin.render.text import render_text
+
+        return render_text(self.report())
 
     def _repr_html_(self) -> str:
-        from lakejoin.joins.report import join_html
+        from lakejoin.render.html import render_html
 
-        return join_html(self)
+        return render_html(self.report(), self.table(_ROWS_SHOWN) if self else None)
 
     # -- internals -----------------------------------------------------------------------------
 
     @cached_property
     def _keys(self) -> Keys:
-        found = self.known
+        join_key = self.known
         if not self.options.one_to_one:
-            return found.keys
-        keys, way = found.keys, found.rule_of
-        if found.source_side == "left":
-            return one_to_one_keys(keys, way)
-        once = one_to_one_keys(Keys(keys.right, keys.left, keys.count), way)
+            return join_key.keys
+        keys, rule_of = join_key.keys, join_key.rule_of
+        if join_key.source_side == "left":
+            return one_to_one_keys(keys, rule_of)
+        once = one_to_one_keys(Keys(keys.right, keys.left, keys.count), rule_of)
         return Keys(once.right, once.left, once.count)
 
     @property
@@ -243,26 +262,22 @@ class Join:
         return self.found
 
     @cached_property
-    def _joined(self) -> JoinedTable:
+    def joined(self) -> JoinedTable:
+        """The joined rows before aggregation."""
         return JoinedTable(self.left, self.right, self._keys, self.options.how, self.options.suffix)
 
     @cached_property
     def _rows(self) -> JoinedTable | AggregatedTable:
         if not self.options.aggregate:
-            return self._joined
+            return self.joined
         from lakejoin.joins.aggregation import AggregatedTable
 
-        return AggregatedTable(self._joined, self.options.aggregate)
+        return AggregatedTable(self.joined, self.options.aggregate)
 
     @property
     def pairs_before_one_to_one(self) -> int:
         """The number of pairs if every row may have several matches."""
         return JoinedTable(self.left, self.right, self.known.keys).pairs
-
-    @property
-    def joined(self) -> JoinedTable:
-        """The joined rows before aggregation."""
-        return self._joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,22 +305,22 @@ class Step:
         }
 
 
-def steps_of(found: JoinKey, keys: Keys) -> tuple[Step, ...]:
+def steps_of(join_key: JoinKey, keys: Keys) -> tuple[Step, ...]:
     """The steps of a join whose rows finally match by these keys."""
     pairing = Pairing(keys)
     partners = pairing.partners_of_left, pairing.partners_of_right
     codes = keys.left, keys.right
-    if found.source_side == "right":
+    if join_key.source_side == "right":
         partners, codes = partners[::-1], codes[::-1]
-    rule_of = np.where(partners[0] > 0, found.rule_of, NO_RULE)
-    first = np.full(keys.count + 1, len(found.key_rules), np.int64)
+    rule_of = np.where(partners[0] > 0, join_key.rule_of, NO_RULE)
+    first = np.full(keys.count + 1, len(join_key.key_rules), np.int64)
     joined = rule_of >= 0
     np.minimum.at(first, codes[0][joined], rule_of[joined])
     rule_of_target = np.where(partners[1] > 0, first[codes[1]], NO_RULE)
     steps = []
-    for index, rule in enumerate(found.key_rules):
+    for index, rule in enumerate(join_key.key_rules):
         rows = np.count_nonzero(rule_of == index), np.count_nonzero(rule_of_target == index)
-        left, right = map(int, rows if found.source_side == "left" else rows[::-1])
+        left, right = map(int, rows if join_key.source_side == "left" else rows[::-1])
         program = rule.program if rule.kind == "transform" else None
         steps.append(Step(rule.kind, rule.words, left, right, rule.sure, rule.why, program))
     return tuple(steps)

@@ -23,56 +23,58 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.codegen.programs import Program
-    from lakejoin.joins.fuzzy import FuzzyMatches, FuzzyOptions
+    from lakejoin.joins.fuzzy.fuzzy_join import FuzzyMatches
+    from lakejoin.joins.fuzzy.match_choice import FuzzyOptions
     from lakejoin.joins.nearest.nearest_rows import RowDistances
 
 
-def match_fuzzy(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
+def match_fuzzy(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
     """Match unmatched rows with similar values, as many as the estimated precision allows.
 
     The table with the larger share of matched rows comes first, as the rest of its rows are the
     most likely to have a match; then the other table.
     """
-    if found is None:
-        return _fuzzy_alone(task)
-    if len(found.columns) > 1 and found.program is None:
-        return found  # a key of several columns is not one text
+    if join_key is None:
+        return _match_fuzzy_alone(task)
+    if len(join_key.columns) > 1 and join_key.program is None:
+        return join_key  # a key of several columns is not one text
     task.report_progress("fuzzy matching the unmatched rows")
-    order = (True, False) if found.more_targets_join else (False, True)
+    order = (True, False) if join_key.more_targets_join else (False, True)
     for of_target in order:
-        found = _also_fuzzy(task, found, of_target)
-    return found
+        join_key = _add_fuzzy_rule(task, join_key, of_target)
+    return join_key
 
 
-def _also_fuzzy(task: JoinTask, found: JoinKey, of_target: bool) -> JoinKey:
+def _add_fuzzy_rule(task: JoinTask, join_key: JoinKey, of_target: bool) -> JoinKey:
     """Add fuzzy matches of one table's unmatched rows, by the texts that match the most."""
-    from lakejoin.joins.fuzzy import fuzzy_matches
+    from lakejoin.joins.fuzzy.fuzzy_join import fuzzy_matches
 
-    key = task.text(found.target_side, found.columns, found.program)
-    best, most = found, 0
-    for columns, program in _texts_to_match(found):
-        texts = task.text(found.source_side, columns, program)
+    key = task.text(join_key.target_side, join_key.columns, join_key.program)
+    best, most = join_key, 0
+    for columns, program in _texts_to_match(join_key):
+        texts = task.text(join_key.source_side, columns, program)
         options = _fuzzy_options(task)
         if of_target:
-            matches = fuzzy_matches(key, texts, options, found.matched_targets)
+            matches = fuzzy_matches(key, texts, options, join_key.matched_targets)
             targets, sources = matches.left_rows, matches.right_rows
         else:
-            matches = fuzzy_matches(texts, key, options, found.known)
+            matches = fuzzy_matches(texts, key, options, join_key.matched_sources)
             sources, targets = matches.left_rows, matches.right_rows
-        fresh = found.rule_of[sources] == NO_RULE
+        fresh = join_key.rule_of[sources] == NO_RULE
         if fresh.sum() <= most:
             continue
         most = int(fresh.sum())
-        codes, distance = _codes_at(found, sources[fresh], targets[fresh], matches.distance[fresh])
+        pairs = sources[fresh], targets[fresh], matches.distance[fresh]
+        codes, distance = _codes_at(join_key, *pairs)
         source_words = str(program) if program else columns[0]
-        words = side_words(found.source_side, source_words, _key_words(found), "~")
+        words = side_words(join_key.source_side, source_words, _key_words(join_key), "~")
         sure, why = _mean(matches.chance), _fuzzy_why(matches)
-        way = KeyRule("fuzzy", columns, codes, words, sure, why, program, distance)
-        best = found.with_rule(way)
+        rule = KeyRule("fuzzy", columns, codes, words, sure, why, program, distance)
+        best = join_key.with_rule(rule)
     return best
 
 
-def match_meaning(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
+def match_meaning(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
     """Match each left row with the right row closest in meaning."""
     from lakejoin.joins.nearest.nearest_meanings import find_nearest_meanings
 
@@ -84,28 +86,28 @@ def match_meaning(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
         task.left[left], task.right[right], tau, task.options.encoder, once
     )
     why = f"closest in meaning, within {tau:g} of the largest distance"
-    return _nearest_found(task, "meaning", near, why)
+    return _build_nearest_key(task, "meaning", near, why)
 
 
-def match_nearest(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
+def match_nearest(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
     """Match each left row with the nearest right row, by number, time or coordinates."""
-    from lakejoin.joins.nearest.nearest_rows import NearestOptions, find_nearest_rows
+    from lakejoin.joins.nearest.nearest_rows import find_nearest_rows
 
     task.report_progress("looking for the nearest rows")
     within = task.options.within
-    near = find_nearest_rows(task.left, task.right, task.options.on, NearestOptions(within=within))
+    near = find_nearest_rows(task.left, task.right, task.options.on, within)
     limit = "" if within is None else f", at most {within} away"
-    return _nearest_found(task, "nearest", near, f"the nearest value{limit}")
+    return _build_nearest_key(task, "nearest", near, f"the nearest value{limit}")
 
 
 def _fuzzy_options(task: JoinTask) -> FuzzyOptions:
-    from lakejoin.joins.fuzzy import FuzzyOptions
+    from lakejoin.joins.fuzzy.match_choice import FuzzyOptions
 
     return FuzzyOptions(precision=task.options.precision, one_to_one=task.options.one_to_one)
 
 
-def _fuzzy_alone(task: JoinTask) -> JoinKey | None:
-    from lakejoin.joins.fuzzy import find_fuzzy_join
+def _match_fuzzy_alone(task: JoinTask) -> JoinKey | None:
+    from lakejoin.joins.fuzzy.fuzzy_join import find_fuzzy_join
 
     task.report_progress("looking for columns with similar values")
     if len(task.options.on) > 1:
@@ -118,27 +120,27 @@ def _fuzzy_alone(task: JoinTask) -> JoinKey | None:
     names = match.left_column, match.right_column
     side = "left" if match.key_side == "right" else "right"
     source, target = names if side == "left" else names[::-1]
-    other = "right" if side == "left" else "left"
-    key = KeyColumn(encode_query(task.table(other)[target], task.options.rules))
-    found = JoinKey(side, (target,), key.codes, key.count, ())
+    other_side = "right" if side == "left" else "left"
+    key = KeyColumn(encode_query(task.table(other_side)[target], task.options.rules))
+    join_key = JoinKey(side, (target,), key.codes, key.count, ())
     matches = match.matches
     rows = matches.left_rows, matches.right_rows
     sources, targets = rows if side == "left" else rows[::-1]
     size = task.table(side).num_rows
-    codes, distance = _codes_at(found, sources, targets, matches.distance, size)
+    codes, distance = _codes_at(join_key, sources, targets, matches.distance, size)
     words = side_words(side, source, target, "~")
     sure, why = _mean(matches.chance), _fuzzy_why(matches)
-    return found.with_rule(KeyRule("fuzzy", (source,), codes, words, sure, why, None, distance))
+    return join_key.with_rule(KeyRule("fuzzy", (source,), codes, words, sure, why, None, distance))
 
 
-def _texts_to_match(found: JoinKey) -> list[tuple[tuple[str, ...], Program | None]]:
+def _texts_to_match(join_key: JoinKey) -> list[tuple[tuple[str, ...], Program | None]]:
     """The texts to compare with the key: the best program's result, and the column it reads."""
-    way = found.key_rules[0]
+    rule = join_key.key_rules[0]
     texts: list[tuple[tuple[str, ...], Program | None]] = []
-    if way.program is not None and not way.program.is_identity:
-        texts.append((way.columns, way.program))
-    if len(way.columns) == 1:
-        texts.append((way.columns, None))
+    if rule.program is not None and not rule.program.is_identity:
+        texts.append((rule.columns, rule.program))
+    if len(rule.columns) == 1:
+        texts.append((rule.columns, None))
     return texts
 
 
@@ -147,7 +149,7 @@ def _fuzzy_why(matches: FuzzyMatches) -> str:
     return f"{rules}: an estimated {_mean(matches.chance):.0%} of the pairs are correct"
 
 
-def _nearest_found(task: JoinTask, kind: str, near: RowDistances, why: str) -> JoinKey | None:
+def _build_nearest_key(task: JoinTask, kind: str, near: RowDistances, why: str) -> JoinKey | None:
     on = task.options.on
     left_names, right_names = tuple(a for a, _ in on), tuple(b for _, b in on)
     words = " and ".join(f"{a} ~ {b}" for a, b in on)
@@ -156,33 +158,33 @@ def _nearest_found(task: JoinTask, kind: str, near: RowDistances, why: str) -> J
         return None
     columns = [task.right[name] for name in right_names]
     keys = encode_keys(columns, columns, task.options.rules)
-    found = JoinKey("left", right_names, keys.left, keys.count, ())
+    join_key = JoinKey("left", right_names, keys.left, keys.count, ())
     rows = task.left.num_rows
-    codes, distance = _codes_at(found, near.left_rows, near.right_rows, near.distance, rows)
+    codes, distance = _codes_at(join_key, near.left_rows, near.right_rows, near.distance, rows)
     sure = 1.0 if kind == "nearest" else 1 - _mean(near.distance)
-    return found.with_rule(
+    return join_key.with_rule(
         KeyRule(kind, left_names, codes, words, sure, why, None, distance, near.unit)
     )
 
 
 def _codes_at(
-    found: JoinKey, sources: Array, targets: Array, distances: Array, rows: int | None = None
+    join_key: JoinKey, sources: Array, targets: Array, distances: Array, rows: int | None = None
 ) -> tuple[Array, Array]:
     """The key of each source row and its distance, from pairs of rows."""
-    rows = len(found.rule_of) if rows is None else rows
+    rows = len(join_key.rule_of) if rows is None else rows
     codes, distance = np.full(rows, NO_KEY, np.int64), np.full(rows, np.nan)
     order = np.argsort(-distances, kind="stable")  # the nearest is written last and stays
-    codes[sources[order]] = found.codes[targets[order]]
+    codes[sources[order]] = join_key.codes[targets[order]]
     distance[sources[order]] = distances[order]
     return codes, distance
 
 
-def _key_words(found: JoinKey) -> str:
-    return str(found.program) if found.program else " + ".join(found.columns)
+def _key_words(join_key: JoinKey) -> str:
+    return str(join_key.program) if join_key.program else " + ".join(join_key.columns)
 
 
-def _mean(numbers: Array) -> float:
-    return float(np.mean(numbers)) if len(numbers) else 0.0
+def _mean(values: Array) -> float:
+    return float(np.mean(values)) if len(values) else 0.0
 
 
 Matcher = Callable[[JoinTask, JoinKey | None], JoinKey | None]
@@ -215,60 +217,60 @@ def join_tables(
     """
     options = options or JoinOptions()
     left, right = plain_columns(left), plain_columns(right)
-    _check(left, right, options)
-    known = ("", "") if names == NAMES else names
-    task = JoinTask(left, right, options, progress or (lambda doing: None), known)
-    found: JoinKey | None = None
+    _check_columns(left, right, options)
+    table_names = ("", "") if names == NAMES else names
+    task = JoinTask(left, right, options, progress or (lambda doing: None), table_names)
+    join_key: JoinKey | None = None
     for matcher in _MATCHERS[options.by or "auto"]:
-        if found is not None and (_nothing_left(found) or _columns_suffice(found, options)):
+        if join_key and (_nothing_left(join_key) or _columns_suffice(join_key, options)):
             break
-        found = _run_matcher(matcher, task, found)
-    if found is not None and options.by in (None, "auto"):
-        found = refine_keys(task, found)
-    if found is not None and not _joins(found) and not (options.by == "equal" and options.on):
-        task.attempts.append(RejectedJoin(found.key_rules[0].words, 0, 0, "no rows match"))
-        found = None
-    join = Join(left, right, options, found, tuple(task.attempts), tuple(task.notes), names)
-    return _without_idle_steps(join)
+        join_key = _run_matcher(matcher, task, join_key)
+    if join_key is not None and options.by in (None, "auto"):
+        join_key = refine_keys(task, join_key)
+    if join_key is not None and not _joins(join_key) and not (options.by == "equal" and options.on):
+        task.attempts.append(RejectedJoin(join_key.key_rules[0].words, 0, 0, "no rows match"))
+        join_key = None
+    join = Join(left, right, options, join_key, tuple(task.attempts), tuple(task.notes), names)
+    return _drop_idle_steps(join)
 
 
-def _without_idle_steps(join: Join) -> Join:
+def _drop_idle_steps(join: Join) -> Join:
     """Drop the steps that add no row, after the steps before them and one-to-one pairing."""
     if join.found is None or len(join.steps) == 1:
         return join
     steps = zip(join.found.key_rules, join.steps, strict=True)
-    ways = tuple(way for way, step in steps if step.left_rows or step.right_rows)
-    if len(ways) in (0, len(join.steps)):
+    rules = tuple(rule for rule, step in steps if step.left_rows or step.right_rows)
+    if len(rules) in (0, len(join.steps)):
         return join
-    return replace(join, found=replace(join.found, key_rules=ways))
+    return replace(join, found=replace(join.found, key_rules=rules))
 
 
-def _run_matcher(matcher: Matcher, task: JoinTask, found: JoinKey | None) -> JoinKey | None:
+def _run_matcher(matcher: Matcher, task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
     """Try one kind; if its library is missing and other kinds remain, add a note."""
     try:
-        return matcher(task, found)
+        return matcher(task, join_key)
     except MissingDependency as problem:
         if task.options.by not in (None, "auto"):
             raise
         task.notes.append(f"some kinds of matching were skipped: {problem}")
-        return found
+        return join_key
 
 
-def _nothing_left(found: JoinKey) -> bool:
+def _nothing_left(join_key: JoinKey) -> bool:
     """Whether every row of one side has a match."""
-    return bool((found.rule_of >= 0).all() or found.target_joined.all())
+    return bool((join_key.rule_of >= 0).all() or join_key.target_joined.all())
 
 
-def _columns_suffice(found: JoinKey, options: JoinOptions) -> bool:
+def _columns_suffice(join_key: JoinKey, options: JoinOptions) -> bool:
     """Whether the caller named only columns, so that equal values are enough."""
-    return bool(options.on) and options.by is None and _joins(found)
+    return bool(options.on) and options.by is None and _joins(join_key)
 
 
-def _joins(found: JoinKey) -> bool:
-    return bool((found.rule_of >= 0).any())
+def _joins(join_key: JoinKey) -> bool:
+    return bool((join_key.rule_of >= 0).any())
 
 
-def _check(left: pa.Table, right: pa.Table, options: JoinOptions) -> None:
+def _check_columns(left: pa.Table, right: pa.Table, options: JoinOptions) -> None:
     for side, table in (("left", left), ("right", right)):
         for pair in options.on:
             name = pair[0] if side == "left" else pair[1]

@@ -1,8 +1,7 @@
-"""Resolve what a caller passes to a join: tables, their names, and pairs of columns."""
+"""The tables of a join with lazily read rows, and the pairs of columns that the caller names."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
 from lakejoin.model import Loss, ValueRules
-from lakejoin.values.column_names import find_column
+from lakejoin.values.column_names import find_column, unique_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,8 +79,8 @@ def parse_column_pairs(
 ) -> tuple[tuple[str, str], ...]:
     """Resolve `on` of the Python API: a text, a mapping, or a list of texts and pairs.
 
-    >>> parse_column_pairs("code=iso", ["code"], ["iso"]), parse_column_pairs({"code": 0}, ["code"], ["iso"])
-    ((('code', 'iso'),), (('code', 'iso'),))
+    >>> parse_column_pairs({"code": 0}, ["code"], ["iso"])
+    (('code', 'iso'),)
     >>> parse_column_pairs(["year", ("code", "iso")], ["code", "year"], ["iso", "year"])
     (('year', 'year'), ('code', 'iso'))
     """
@@ -108,31 +107,6 @@ def _resolve_pair(item: Any, left: Sequence[str], right: Sequence[str]) -> tuple
     left_index = find_column(left, pair[0], tables[0])
     right_index = find_column(right, pair[1], tables[1])
     return left[left_index], right[right_index]
-
-
-def read_input(source: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
-    """The rows of a path (`book.xlsx#sheet` for a part of a file), a `Table` or a data frame, and
-    what was lost in reading.
-
-    Columns that share a name get unique names.
-
-    >>> read_input({"town": ["Bern"], "people": [134]})[0].column_names
-    ['town', 'people']
-    """
-    from lakejoin.formats.table_stream import Table
-    from lakejoin.sources.frames import to_table
-    from lakejoin.values.column_names import unique_names
-
-    if isinstance(source, str | os.PathLike):
-        source = _read(os.fspath(source))
-    if isinstance(source, list) and source and isinstance(source[0], Table):
-        names = ", ".join(table.name for table in source[:3])
-        raise InputError(f"got {len(source)} tables ({names}, …): pass one of them")
-    losses = source.losses if isinstance(source, Table) else ()
-    rows = to_table(source.rows if isinstance(source, Table) else source)
-    if len(set(rows.column_names)) < rows.num_columns:
-        rows = rows.rename_columns(list(unique_names(rows.column_names)[0]))
-    return rows, losses
 
 
 def plain_columns(table: pa.Table) -> pa.Table:
@@ -163,14 +137,6 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, kind.value_type)
 
 
-def input_name(source: Any, default: str) -> str:
-    """The name of a table: its file or its own name."""
-    if isinstance(source, str | os.PathLike):
-        return os.fspath(source)
-    name = getattr(source, "name", None)
-    return name if isinstance(name, str) and name else default
-
-
 def table_subject(name: str) -> str:
     """What a table is about, from its name without folders and extensions.
 
@@ -180,32 +146,39 @@ def table_subject(name: str) -> str:
     return name.rpartition("#")[2].rpartition("/")[2].partition(".")[0]
 
 
-def _read(name: str) -> Any:
-    from lakejoin.formats.file_reader import open_table, split_part, wrap_reader_errors
-    from lakejoin.formats.table_stream import Table
-
-    if not split_part(name)[0]:
-        raise InputError(f"there is no file {name}")
-    with wrap_reader_errors(name):
-        return Table.of(open_table(name))
+ReadRows = tuple["pa.Table", tuple[Loss, ...]]  # rows, and what reading lost
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
-    """One of the tables. If it is in an index, `stored` says where its codes are, `index` is the
-    location of the index and `rules` are its value rules. `losses` were lost in reading."""
+class JoinInput:
+    """A table to join; its rows are read once, when they are needed.
+
+    If it is in an index, `stored` says where its codes are, `index` is the location of the index
+    and `rules` are its value rules.
+    """
 
     name: str
-    load: Callable[[], pa.Table]
+    read: Callable[[], ReadRows]
     stored: tuple[Segment, TableEntry] | None = None
     index: str = ""
     rules: ValueRules | None = None
-    losses: tuple[Loss, ...] = ()
 
     @cached_property
+    def _rows_and_losses(self) -> ReadRows:
+        rows, losses = self.read()
+        if len(set(rows.column_names)) < rows.num_columns:
+            rows = rows.rename_columns(list(unique_names(rows.column_names)[0]))
+        return plain_columns(rows), losses
+
+    @property
     def rows(self) -> pa.Table:
-        """Its rows, read once."""
-        return plain_columns(self.load())
+        """Its rows; columns that share a name get unique names."""
+        return self._rows_and_losses[0]
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What reading it lost."""
+        return self.stored[1].losses if self.stored else self._rows_and_losses[1]
 
     @property
     def size(self) -> int:
@@ -221,14 +194,14 @@ class Side:
         return tuple(column.name for column in segment.catalog.columns_of(entry))
 
 
-def side_from_rows(name: str, rows: pa.Table, losses: tuple[Loss, ...] = ()) -> Side:
-    """A side with rows that are already read."""
-    return Side(name, lambda: rows, losses=losses)
+def loaded_input(name: str, rows: pa.Table, losses: tuple[Loss, ...] = ()) -> JoinInput:
+    """A table whose rows are in memory."""
+    return JoinInput(name, lambda: (rows, losses))
 
 
-def common_value_rules(sides: Sequence[Side]) -> ValueRules:
+def common_value_rules(tables: Sequence[JoinInput]) -> ValueRules:
     """The value rules of the index that the tables are in, else the defaults."""
-    indexed = {side.rules: side.index for side in sides if side.rules is not None}
+    indexed = {table.rules: table.index for table in tables if table.rules is not None}
     if len(indexed) > 1:
         first, second, *_ = indexed.values()
         raise InputError(

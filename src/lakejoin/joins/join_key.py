@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.joins.options import JoinOptions, Progress
-from lakejoin.joins.row_keys import NO_KEY, Keys
+from lakejoin.joins.row_keys import NO_KEY, Keys, find_first_rows
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
@@ -21,12 +21,8 @@ if TYPE_CHECKING:
 
 
 NO_RULE = -1
-LISTED_KINDS = (
-    "agreeing",
-    "fuzzy",
-    "meaning",
-    "nearest",
-)  # kinds that map listed values instead of computing the key
+# The kinds that map listed values instead of computing the key.
+LISTED_KINDS = ("agreeing", "fuzzy", "meaning", "nearest")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +101,7 @@ class JoinKey:
     def rule_of(self) -> Array:
         """The rule that gives each source row its key: the first whose key exists."""
         rule = np.full(len(self.key_rules[0].codes), NO_RULE, np.int64)
-        exists = np.zeros(self.count + 1, bool)  # the last for `NO_KEY`
-        exists[self.codes[self.codes >= 0]] = True
+        exists = find_first_rows(self.codes, self.count) >= 0
         for index in reversed(range(len(self.key_rules))):
             rule[exists[self.key_rules[index].codes]] = index
         return rule
@@ -115,9 +110,9 @@ class JoinKey:
     def source_codes(self) -> Array:
         """The key of each source row."""
         codes = np.full(len(self.rule_of), NO_KEY, np.int64)
-        for index, way in enumerate(self.key_rules):
+        for index, rule in enumerate(self.key_rules):
             rows = self.rule_of == index
-            codes[rows] = way.codes[rows]
+            codes[rows] = rule.codes[rows]
         return codes
 
     @cached_property
@@ -132,9 +127,7 @@ class JoinKey:
     @cached_property
     def target_joined(self) -> Array:
         """Whether each target row has a match."""
-        matched = np.zeros(self.count + 1, bool)
-        matched[self.source_codes] = True
-        matched[-1] = False
+        matched = find_first_rows(self.source_codes, self.count) >= 0
         return np.asarray(matched[self.codes])
 
     @property
@@ -144,38 +137,32 @@ class JoinKey:
         return counts if self.source_side == "left" else (counts[1], counts[0])
 
     @property
-    def known(self) -> tuple[Array, Array]:
+    def matched_sources(self) -> tuple[Array, Array]:
         """Each matched source row, with the first target row of its key."""
-        first = np.full(self.count, len(self.codes), np.int64)
-        with_key = np.flatnonzero(self.codes >= 0)
-        np.minimum.at(first, self.codes[with_key], with_key)
         rows = np.flatnonzero(self.rule_of >= 0)
-        return rows, first[self.source_codes[rows]]
+        return rows, find_first_rows(self.codes, self.count)[self.source_codes[rows]]
 
     @property
     def matched_targets(self) -> tuple[Array, Array]:
         """Each matched target row, with the first source row of its key."""
-        first = np.full(self.count + 1, len(self.rule_of), np.int64)
-        with_key = np.flatnonzero(self.rule_of >= 0)
-        np.minimum.at(first, self.source_codes[with_key], with_key)
         rows = np.flatnonzero(self.target_joined)
-        return rows, first[self.codes[rows]]
+        return rows, find_first_rows(self.source_codes, self.count)[self.codes[rows]]
 
     @property
     def more_targets_join(self) -> bool:
         """Whether a larger share of the target rows than of the source rows is matched."""
         return bool(self.target_joined.mean() > (self.rule_of >= 0).mean())
 
-    def with_rule(self, way: KeyRule) -> JoinKey:
+    def with_rule(self, rule: KeyRule) -> JoinKey:
         """Add a rule, for source rows that get no key by the others."""
-        return replace(self, key_rules=(*self.key_rules, way))
+        return replace(self, key_rules=(*self.key_rules, rule))
 
-    def refined_by(self, told: KeyRefinement) -> JoinKey:
+    def with_refinement(self, refinement: KeyRefinement) -> JoinKey:
         """Separate rows that share a key."""
-        return replace(self, refinement=told)
+        return replace(self, refinement=refinement)
 
 
-ColumnPairs = tuple[tuple[str, str], ...]
+NamePairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +186,7 @@ class JoinTask:
     names: tuple[str, str] = ("", "")  # of the tables, if known
     attempts: list[RejectedJoin] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    agreement_cache: dict[Any, list[Agreement]] = field(default_factory=dict)  # see `agreeing`
+    agreement_cache: dict[Any, list[Agreement]] = field(default_factory=dict)  # see `agreements`
 
     def table(self, side: str) -> pa.Table:
         """The left or the right table."""

@@ -158,7 +158,7 @@ def result_names(
 ) -> list[str]:
     """The column names of a join: a right name that is taken gets the suffix, then a number.
 
-    Names that `as_one` makes equal count as the same: `str.lower` for case-insensitive systems.
+    Names that `normalise` makes equal count as the same: `str.lower` for case-insensitive systems.
 
     >>> result_names(["id", "name", "id_right"], ["id", "code"])
     ['id', 'name', 'id_right', 'id_right_2', 'code']

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lakejoin.codegen.pasted_command import join_command_line, on_arguments
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.joins.join import Join
     from lakejoin.joins.pairs import Example
-    from lakejoin.joins.predicates.database_relations import Relations
     from lakejoin.joins.predicates.join_predicate import JoinPredicate, Predicates
 
 
@@ -24,30 +21,35 @@ _UNMATCHED_READ = 30  # to get some with different values
 Report = dict[str, Any]
 
 
-class NamedRows(Protocol):
+class NamedTable(Protocol):
     """A table with the name that a person gave it."""
 
     @property
     def name(self) -> str: ...
-    @property
-    def rows(self) -> pa.Table: ...
 
 
-def join_report(join: Join, left: NamedRows, right: NamedRows) -> Report:
-    """A join that was found."""
+def join_report(join: Join, left: NamedTable, right: NamedTable) -> Report:
+    """A join, with the keys of `lakejoin join --json`."""
+    return {**join_values(join, (left.name, right.name)), **_unmatched_values(join)}
+
+
+def join_values(join: Join, names: tuple[str, str]) -> Report:
+    """The same for a join that was found or not, without examples of rows that have no partner."""
+    if not join:
+        return _no_join(join.no_join, join.notes, names) | {"attempt": _attempt(join)}
     found = join.known
     sides = (found.key_rules[0].columns, found.columns)
     left_columns, right_columns = sides if found.source_side == "left" else sides[::-1]
     is_equal = all(step.kind == "equal" for step in join.steps)
     pairs = zip(left_columns, right_columns, strict=True) if is_equal else ()
     return {
-        "left": left.name,
-        "right": right.name,
+        "left": names[0],
+        "right": names[1],
         "on": [{"left": one, "right": other} for one, other in pairs],
         "how": join.options.how,
         "rows": len(join),
-        "left_rows": left.rows.num_rows,
-        "right_rows": right.rows.num_rows,
+        "left_rows": join.left.num_rows,
+        "right_rows": join.right.num_rows,
         "left_joined": join.left_joined,
         "right_joined": join.right_joined,
         "pairs": join.matched,
@@ -57,7 +59,7 @@ def join_report(join: Join, left: NamedRows, right: NamedRows) -> Report:
         "steps": [step.to_json() for step in join.steps],
         "sure": join.sure,
         "examples": [_example(example) for example in join.examples(EXAMPLES_PER_STEP)],
-        "unmatched": {side: _unmatched(join, side) for side in ("left", "right")},
+        "unmatched": {"left": [], "right": []},
         "columns": join.schema.names,
         "first": [],
         "output": None,
@@ -67,23 +69,15 @@ def join_report(join: Join, left: NamedRows, right: NamedRows) -> Report:
     }
 
 
-def failed_join_report(join: Join, left: NamedRows, right: NamedRows) -> Report:
-    """A join that was not found, with the best attempt."""
-    best = join.attempt
-    attempt = best and {
-        "words": best.words,
-        "left_rows": best.left_rows,
-        "right_rows": best.right_rows,
-        "why": best.why,
-    }
-    return no_join_report(join.no_join, join.notes, left, right) | {"attempt": attempt}
+def no_join_report(why: str, notes: Sequence[str], left: NamedTable, right: NamedTable) -> Report:
+    """No join was found, without an attempt."""
+    return _no_join(why, notes, (left.name, right.name))
 
 
-def no_join_report(why: str, notes: Sequence[str], left: NamedRows, right: NamedRows) -> Report:
-    """A join that was not found, without an attempt."""
+def _no_join(why: str, notes: Sequence[str], names: tuple[str, str]) -> Report:
     return {
-        "left": left.name,
-        "right": right.name,
+        "left": names[0],
+        "right": names[1],
         "found": False,
         "why": why,
         "attempt": None,
@@ -91,10 +85,23 @@ def no_join_report(why: str, notes: Sequence[str], left: NamedRows, right: Named
     }
 
 
+def _attempt(join: Join) -> Report | None:
+    if join.attempt is None:
+        return None
+    names = ("words", "left_rows", "right_rows", "why")
+    return {name: getattr(join.attempt, name) for name in names}
+
+
 def first_rows(join: Join, limit: int) -> list[list[Any]]:
     """The first rows of the result, each a list of cells."""
     columns = [column.to_pylist() for column in join.table(max(0, limit)).columns]
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _unmatched_values(join: Join) -> Report:
+    if not join:
+        return {}
+    return {"unmatched": {side: _unmatched(join, side) for side in ("left", "right")}}
 
 
 def _unmatched(join: Join, side: str) -> list[dict[str, Any]]:
@@ -124,7 +131,7 @@ PredicateReport = dict[str, Any]
 
 
 def predicate_report(found: Predicates, shown: int, index: str | None) -> PredicateReport:
-    """The predicates, with the keys of `lakejoin predicate --json`."""
+    """The predicates, with the keys of `lakejoin predicates --json`."""
     sides, labels = found.tables.sides, found.tables.labels
     tables = [
         {"table": label, "rows": side.size, "columns": len(side.columns)}
@@ -176,12 +183,3 @@ def _command(predicate: JoinPredicate, index: str | None) -> str | None:
     pairs = predicate.pairs if len(predicate.pairs) <= _MOST_PAIRS else predicate.enough
     words = on_arguments(pairs, left.columns, right.columns)
     return join_command_line(left.name, right.name, [*words, "--by", "equal"], index)
-
-
-def relations_report(found: Relations) -> PredicateReport:
-    """The foreign keys, with the keys of `lakejoin predicates --json`."""
-    return {
-        "tables": list(found.tables),
-        "relations": [relation.to_json() for relation in found],
-        "notes": list(found.notes),
-    }

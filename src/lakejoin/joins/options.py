@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
@@ -14,9 +14,57 @@ if TYPE_CHECKING:
     from lakejoin.encoders.factory import EncoderChoice
 
 MATCH_KINDS = ("auto", "equal", "transform", "fuzzy", "meaning", "nearest")
-TAU = 0.3
+TAU = 0.3  # of the largest distance
 
 Progress = Callable[[str], None]  # called with what is being done
+
+
+@dataclass(frozen=True, slots=True)
+class MatchOptions:
+    """How near matches must be, and what becomes of several matches of a row.
+
+    `one_to_one` gives each row at most one match. `aggregate` merges all matches of a left row into
+    one row: `"first"` for every right column, or `{"price": "mean"}` for some. `suffix` is added to
+    the name of a right column if the left table has it too. Fuzzy matches are made as far as their
+    estimated `precision` allows. `within` is the largest distance of nearest values (`5`, `"3d"`,
+    `"500m"`); `tau` that of meanings (0.3), by the vectors of `encoder`.
+
+    >>> shops, sales = {"shop": ["A", "B"]}, {"shop": ["A", "A"], "amount": [3, 4]}
+    >>> summed = lakejoin.MatchOptions(aggregate={"amount": "sum"})
+    >>> lakejoin.join(shops, sales, on="shop", options=summed).table().column("amount").to_pylist()
+    [7]
+    """
+
+    one_to_one: bool = False
+    aggregate: str | Sequence[str] | Mapping[str, str] = ()
+    suffix: str = SUFFIX
+    precision: float = 0.9
+    within: str | float | None = None
+    tau: float | None = None
+    encoder: EncoderChoice = None
+
+    def for_join(
+        self,
+        on: tuple[tuple[str, str], ...],
+        how: str,
+        by: str | None,
+        rules: ValueRules,
+    ) -> JoinOptions:
+        """The options of a join on these columns."""
+        options = {option.name: getattr(self, option.name) for option in fields(self)}
+        options["aggregate"] = aggregate_functions(self.aggregate)
+        return JoinOptions(on, how, by, rules=rules, **options)
+
+
+def aggregate_functions(aggregate: str | Sequence[str] | Mapping[str, str]) -> tuple[str, ...]:
+    """The aggregate functions as `function` or `column=function`.
+
+    >>> aggregate_functions({"price": "mean"}), aggregate_functions("first")
+    (('price=mean',), ('first',))
+    """
+    if isinstance(aggregate, Mapping):
+        return tuple(f"{column}={function}" for column, function in aggregate.items())
+    return (aggregate,) if isinstance(aggregate, str) else tuple(aggregate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +75,7 @@ class JoinOptions:
     default is `auto`: equal values, then learned programs, then fuzzy matching of the unmatched
     rows. Columns named with `on` are joined on equal values first, and more is tried only if no
     row matches. `one_to_one` gives every row at most one match. `aggregate` combines all matches
-    of a left row into one row, see `aggregating`.
+    of a left row into one row, see `aggregation`.
 
     >>> JoinOptions(how="outer")
     Traceback (most recent call last):

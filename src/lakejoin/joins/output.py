@@ -25,7 +25,7 @@ def write_table(
 ) -> int:
     """Write a table and return its size in bytes; an old file stays until the new one is complete.
 
-    Without `over`, a file that already exists is an error and stays.
+    Without `overwrite`, a file that already exists is an error and stays.
 
     >>> import pyarrow as pa, tempfile
     >>> batch = pa.record_batch({"town": ["Bern", "Ulm"], "people": [134, None]})

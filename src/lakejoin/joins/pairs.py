@@ -11,7 +11,7 @@ import numpy as np
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Program
 from lakejoin.errors import InputError, MissingDependency
-from lakejoin.joins.row_keys import Pairing
+from lakejoin.joins.row_keys import Pairing, find_first_rows
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def pair_table(join: Join, limit: int | None = None) -> pa.Table:
     pairing = Pairing(join.joined.keys)
     end = len(pairing) if limit is None else min(max(0, limit), len(pairing))
     left, right = pairing.rows(0, end)
-    found = join.known
-    step = found.rule_of[left if found.source_side == "left" else right]
+    join_key = join.known
+    step = join_key.rule_of[left if join_key.source_side == "left" else right]
     return pa.table({"left_row": left, "right_row": right, "step": step})
 
 
@@ -56,33 +56,33 @@ def example_pairs(join: Join, each: int) -> list[Example]:
     """Some pairs of every step, with distinct values."""
     if not join:
         return []
-    found = join.known
+    join_key = join.known
     source, target = _tables(join)
     keys = join.joined.keys
     source_keys, target_keys = keys.left, keys.right
-    if found.source_side == "right":
+    if join_key.source_side == "right":
         source_keys, target_keys = target_keys, source_keys
     examples = []
-    first_row = np.full(keys.count + 1, -1, np.int64)  # of each key
-    with_key = np.flatnonzero(target_keys >= 0)[::-1]
-    first_row[target_keys[with_key]] = with_key
-    for index, way in enumerate(found.key_rules):
-        rows = np.flatnonzero((found.rule_of == index) & (source_keys >= 0))
+    first_row = find_first_rows(target_keys, keys.count)
+    for index, rule in enumerate(join_key.key_rules):
+        rows = np.flatnonzero((join_key.rule_of == index) & (source_keys >= 0))
         rows = rows[first_row[source_keys[rows]] >= 0]
         _, first = np.unique(source_keys[rows], return_index=True)
         rows = rows[np.sort(first)[:each]]
-        before = _texts(source, way.columns, None, rows)
-        rewritten = way.program is not None and not way.program.is_identity
-        after = _texts(source, way.columns, way.program, rows) if rewritten else [None] * len(rows)
+        before = _texts(source, rule.columns, None, rows)
+        rewritten = rule.program is not None and not rule.program.is_identity
+        after = (
+            _texts(source, rule.columns, rule.program, rows) if rewritten else [None] * len(rows)
+        )
         key = (
-            (way.target_program.columns, way.target_program)
-            if way.target_program
-            else (found.columns, found.program)
+            (rule.target_program.columns, rule.target_program)
+            if rule.target_program
+            else (join_key.columns, join_key.program)
         )
         partner = _texts(target, *key, first_row[source_keys[rows]])
-        far = [None if way.distance is None else float(way.distance[row]) for row in rows]
+        far = [None if rule.distance is None else float(rule.distance[row]) for row in rows]
         examples += [
-            Example(index, str(b), a, str(p), d, way.unit)
+            Example(index, str(b), a, str(p), d, rule.unit)
             for b, a, p, d in zip(before, after, partner, far, strict=True)
         ]
     return examples
@@ -94,17 +94,17 @@ def unmatched_table(join: Join, side: str, limit: int | None, nearest: bool = Tr
 
     if side not in ("left", "right"):
         raise InputError(f"side must be left or right, not {side!r}")
-    found, joined = join.known, join.joined
+    join_key, joined = join.known, join.joined
     partners = joined.partners_of_left if side == "left" else joined.partners_of_right
     rows = np.flatnonzero(partners == 0)[:limit]
     source, target = _tables(join)
-    way = found.key_rules[0]
-    sides = (source, way.columns, way.program), (target, found.columns, found.program)
-    own, other = sides if side == found.source_side else sides[::-1]
+    rule = join_key.key_rules[0]
+    sides = (source, rule.columns, rule.program), (target, join_key.columns, join_key.program)
+    own, other = sides if side == join_key.source_side else sides[::-1]
     values = _texts(own[0], own[1], None, rows)
     partner, distance = _nothing(rows)
     if nearest:
-        near = _nearest_values if way.kind == "nearest" else _nearest
+        near = _nearest_values if rule.kind == "nearest" else _nearest
         partner, distance = near(own, other, rows)
     return pa.table(
         {
@@ -126,8 +126,8 @@ def join_warnings(join: Join) -> Iterator[str]:
     if not joined.multiplies or join.options.aggregate:
         return
     row, left_rows, right_rows = busiest
-    found = join.known
-    columns = found.key_rules[0].columns if found.source_side == "left" else found.columns
+    join_key = join.known
+    columns = join_key.key_rules[0].columns if join_key.source_side == "left" else join_key.columns
     key = _texts(join.left, columns, None, np.array([row]))[0]
     key = key if key is None or len(key) <= 40 else key[:39] + "…"
     yield (
@@ -150,7 +150,7 @@ def _nearest(own: Text, other: Text, rows: Array) -> Near:
     if several or not len(rows):
         return _nothing(rows)
     try:
-        from lakejoin.joins.fuzzy import nearest_texts
+        from lakejoin.joins.fuzzy.fuzzy_join import nearest_texts
 
         nearest, distance = nearest_texts(_column(*own), _column(*other), rows)
     except MissingDependency:
@@ -167,10 +167,10 @@ def _nearest_values(own: Text, other: Text, rows: Array) -> Near:
     from lakejoin.joins.nearest.nearest_rows import find_nearest_rows
 
     on = list(zip(own[1], other[1], strict=True))
-    found = find_nearest_rows(own[0].take(rows), other[0], on)
-    texts = _texts(other[0], other[1], None, found.right_rows)
+    nearest = find_nearest_rows(own[0].take(rows), other[0], on)
+    texts = _texts(other[0], other[1], None, nearest.right_rows)
     near, far = _nothing(rows)
-    for row, text, distance in zip(found.left_rows, texts, found.distance, strict=True):
+    for row, text, distance in zip(nearest.left_rows, texts, nearest.distance, strict=True):
         if near[row] is None:
             near[row], far[row] = text, float(distance)
     return near, far

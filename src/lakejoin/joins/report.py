@@ -1,57 +1,101 @@
-"""Show a join as text, or as HTML for notebooks."""
+"""Describe a join as a report, from the values of its JSON."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.render.report import Cell, Column, Line, Report, Row, line, lines
+from lakejoin.text_format import clip, counted, format_percent
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.joins.join import Join, Step
-    from lakejoin.joins.pairs import Example
     from lakejoin.model import Loss
 
-_VALUE = 40
-_WORDS = 300
-_ROWS = 10  # of the result, in HTML
-_EXAMPLES = 2  # of each step
+_WORDS = 400
+_COLUMNS = (
+    Column("#"),
+    Column("step", right=False, keep="start"),
+    Column("rows", right=False),
+    Column("confidence", phrase="confidence {}"),
+)
+
+Fields = Mapping[str, Any]
 
 
-def join_text(join: Join) -> str:
-    """The join as text, step by step, with examples."""
-    if not join:
-        return "\n".join([clipped(join.no_join, _WORDS), *map(_note, join.notes)])
-    lines = [headline(join)]
-    examples = join.examples(_EXAMPLES)
-    for index, step in enumerate(join.steps):
-        lines += [f"  {index + 1}. {step.kind}: {clipped(step.words, _WORDS)}"]
-        lines += [f"     {step_text(step, join)}"]
-        lines += [f"     {example_text(example)}" for example in examples if example.step == index]
-    lines += [f"  {coverage(join)}"]
-    lines += [f"warning: {warning}" for warning in join.warnings]
-    return "\n".join([*lines, *map(_note, join.notes)])
+def describe_join(fields: Fields) -> Report:
+    """Describe a join by the values of its JSON: its steps, the rows that match, and warnings.
+
+    A join of equal values needs no list of steps.
+    """
+    notes = tuple(fields["notes"])
+    if not fields.get("found", True):
+        return Report(line(fields["why"]), notes=notes)
+    steps = fields["steps"]
+    is_simple = len(steps) == 1 and steps[0]["kind"] == "equal"
+    rows = () if is_simple else tuple(_step(fields, index) for index in range(len(steps)))
+    why = lines([f"  {clip(steps[0]['why'], _WORDS)}"] if is_simple and steps[0]["why"] else ())
+    return Report(
+        title=line(_headline(fields)),
+        columns=_COLUMNS,
+        rows=rows,
+        notes=notes,
+        after=(*why, *_matched_lines(fields), *_unmatched_lines(fields)),
+        is_numbered=True,
+    )
 
 
-def join_html(join: Join) -> str:
-    """The join as HTML, with the first rows of the result."""
-    if not join:
-        return f"<p>{_escaped(join.no_join)}</p>" + "".join(
-            f"<p>{_escaped(_note(note))}</p>" for note in join.notes
-        )
-    parts = [f"<p><b>{_escaped(headline(join))}</b>, {_escaped(coverage(join))}</p>", "<ol>"]
-    examples = join.examples(_EXAMPLES)
-    for index, step in enumerate(join.steps):
-        listed = "<br>".join(_escaped(example_text(e)) for e in examples if e.step == index)
-        parts.append(
-            f"<li>{_escaped(step.kind)}: <code>{_escaped(clipped(step.words, _WORDS))}</code><br>"
-            f"{_escaped(step_text(step, join))}<br><small>{listed}</small></li>"
-        )
-    parts.append("</ol>")
-    notes = [*(f"warning: {warning}" for warning in join.warnings), *map(_note, join.notes)]
-    parts += [f"<p>{_escaped(note)}</p>" for note in notes]
-    return "".join([*parts, *html_rows(join.table(_ROWS))])
+def _headline(fields: Fields) -> str:
+    pairs = " and ".join(f"{clip(pair['left'])} = {clip(pair['right'])}" for pair in fields["on"])
+    shape = f"{counted(fields['rows'], 'row')}, {counted(len(fields['columns']), 'column')}"
+    confidence = "" if pairs else f"; confidence {format_percent(fields['sure'])}"
+    return f"{fields['how']} join{f' on {pairs}' if pairs else ''}: {shape}{confidence}"
+
+
+def _step(fields: Fields, index: int) -> Row:
+    step = fields["steps"][index]
+    rows = f"{counted(step['left_rows'], 'left row')}, {counted(step['right_rows'], 'right row')}"
+    cells = (
+        Cell(str(index + 1)),
+        Cell(f"{step['kind']}: {clip(step['words'], _WORDS)}", "bold"),
+        Cell(rows),
+        Cell(format_percent(step["sure"])),
+    )
+    examples = [example for example in fields["examples"] if example["step"] == index]
+    return Row(cells, (line(clip(step["why"], _WORDS)), *lines(map(example_text, examples), "dim")))
+
+
+def _matched_lines(fields: Fields) -> Iterator[Line]:
+    for side in ("left", "right"):
+        share = f"{fields[side + '_joined']:,} of {fields[side + '_rows']:,} rows"
+        yield line(f"  {share} of {fields[side]} have a partner")
+    if fields["pairs"] > fields["left_joined"]:
+        average = fields["pairs"] / fields["left_joined"]
+        yield line(f"  joined rows of {fields['left']} have {average:,.1f} partners on average")
+    yield from lines((f"warning: {warning}" for warning in fields["warnings"]), "warn")
+
+
+def _unmatched_lines(fields: Fields) -> Iterator[Line]:
+    """Some rows without a partner, each with the nearest value."""
+    for side in ("left", "right"):
+        if examples := fields["unmatched"][side]:
+            rows = fields[f"{side}_rows"] - fields[f"{side}_joined"]
+            yield line(f"  {counted(rows, f'{side} row')} without a partner, for example:")
+            for row in examples:
+                near = f"  (nearest: {clip(row['nearest'])})" if row["nearest"] is not None else ""
+                yield line(f"     {clip(row['value'])}{near}", style="dim")
+
+
+def example_text(example: Fields) -> str:
+    """A matching pair of values, before and after rewriting.
+
+    >>> example = {"before": "Obama, Barack", "after": "Barack Obama", "partner": "barack obama"}
+    >>> print(example_text({**example, "distance": None, "unit": None}))
+    Obama, Barack → Barack Obama = barack obama
+    """
+    after = "" if example["after"] is None else f" → {clip(example['after'])}"
+    sign = "=" if example["distance"] is None else "~"
+    far = f" ({example['distance']:,.4g} {example['unit']})" if example["unit"] else ""
+    return f"{clip(example['before'])}{after} {sign} {clip(example['partner'])}{far}"
 
 
 def loss_texts(name: str, losses: Iterable[Loss]) -> Iterator[str]:
@@ -62,81 +106,3 @@ def loss_texts(name: str, losses: Iterable[Loss]) -> Iterator[str]:
     ['reading a.csv: line is not JSON (3 times)']
     """
     return (f"reading {name}: {loss.reason} ({counted(loss.count, 'time')})" for loss in losses)
-
-
-def headline(join: Join) -> str:
-    """One line with the kind of join, its size and its confidence."""
-    size = f"{counted(len(join), 'row')}, {counted(len(join.schema), 'column')}"
-    return f"{join.options.how} join: {size}, confidence {percent(join.sure)}"
-
-
-def coverage(join: Join) -> str:
-    """How many rows of each side have a match."""
-    left = f"{join.left_joined:,} of {join.left.num_rows:,} left rows"
-    right = f"{join.right_joined:,} of {join.right.num_rows:,} right rows"
-    return f"{left} and {right} have a match"
-
-
-def step_text(step: Step, join: Join) -> str:
-    """What a step joins, its confidence, and why."""
-    rows = f"{counted(step.left_rows, 'left row')} and {counted(step.right_rows, 'right row')}"
-    return f"joins {rows}; confidence {percent(step.sure)}: {clipped(step.why, _WORDS)}"
-
-
-def example_text(example: Example) -> str:
-    """A matching pair of values, before and after rewriting.
-
-    >>> from lakejoin.joins.pairs import Example
-    >>> print(example_text(Example(0, "Obama, Barack", "Barack Obama", "barack obama")))
-    Obama, Barack → Barack Obama = barack obama
-    """
-    after = "" if example.after is None else f" → {clipped(example.after)}"
-    sign = "=" if example.distance is None else "~"
-    far = f" ({example.distance:,.4g} {example.unit})" if example.unit else ""
-    return f"{clipped(example.before)}{after} {sign} {clipped(example.partner)}{far}"
-
-
-def counted(number: int, noun: str) -> str:
-    """A count with its noun.
-
-    >>> counted(1, "row"), counted(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def percent(share: float) -> str:
-    """A share as a percentage, never rounded to 0% or 100%.
-
-    >>> percent(0.42), percent(0.9999), percent(1.0)
-    ('42%', '>99%', '100%')
-    """
-    text = f"{share:.0%}"
-    if text == "100%" and share < 1:
-        return ">99%"
-    return "<1%" if text == "0%" and share > 0 else text
-
-
-def clipped(text: str, width: int = _VALUE) -> str:
-    """A text on one line, shortened to `width`, without control characters."""
-    line = "".join(c if c.isprintable() else " " for c in text[: width + 1])
-    return line if len(line) <= width else line[: width - 1] + "…"
-
-
-def _note(note: str) -> str:
-    return f"note: {note}"
-
-
-def _escaped(text: str) -> str:
-    return html.escape(text)
-
-
-def html_rows(rows: pa.Table) -> Iterator[str]:
-    """Rows as an HTML table with escaped cells."""
-    yield "<table><tr>"
-    yield from (f"<th>{_escaped(clipped(name))}</th>" for name in rows.column_names)
-    yield "</tr>"
-    for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-        cells = ("" if cell is None else clipped(str(cell)) for cell in row)
-        yield "<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>"
-    yield "</table>"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 NO_KEY = -1  # of a row that cannot match: a null, or a value missing from the other table
+NO_ROW = -1  # the other side of an unmatched row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +64,7 @@ class KeyColumn:
     def __init__(self, column: ColumnData) -> None:
         self._column = column
         self.count = len(column.tokens)
-        self.codes = _row_tokens(column, np.arange(self.count, dtype=np.int64))
+        self.codes = spread_values(column, np.arange(self.count, dtype=np.int64), NO_KEY)
 
     def codes_of(self, column: ColumnData) -> Array:
         """The key of every row of another column, `NO_KEY` if it is not a key."""
@@ -76,16 +77,28 @@ def _codes_of_pair(left: ColumnData, right: ColumnData) -> Keys:
 
     positions = pc.index_in(right.tokens, value_set=left.tokens).fill_null(NO_KEY)
     codes = positions.to_numpy(zero_copy_only=False).astype(np.int64)
-    left_codes = _row_tokens(left, np.arange(len(left.tokens), dtype=np.int64))
-    return Keys(left_codes, _row_tokens(right, codes), len(left.tokens))
+    left_codes = spread_values(left, np.arange(len(left.tokens), dtype=np.int64), NO_KEY)
+    return Keys(left_codes, spread_values(right, codes, NO_KEY), len(left.tokens))
 
 
-def _row_tokens(column: ColumnData, codes: Array) -> Array:
-    """The code of each row's token, `NO_KEY` for nulls."""
-    by_id = np.concatenate([codes, codes[column.spelling_token], [NO_KEY]])
-    ids = column.cells.astype(np.int64)
-    ids[column.cells == null_id(column.cells.dtype)] = len(by_id) - 1
-    return np.asarray(by_id[ids])
+def spread_values(column: ColumnData, values: Array, missing: float) -> Array:
+    """The value of every row, from one value per token; `missing` for nulls."""
+    nothing = np.full((1, *values.shape[1:]), missing, values.dtype)
+    by_id = np.concatenate([values, values[column.spelling_token], nothing])
+    nulls = column.cells == null_id(column.cells.dtype)
+    return np.asarray(by_id[np.where(nulls, len(by_id) - 1, column.cells)])
+
+
+def find_first_rows(codes: Array, count: int) -> Array:
+    """The first row of each code, -1 for none; also in the extra last entry, for `NO_KEY`.
+
+    >>> find_first_rows(np.array([1, -1, 0, 1]), 3).tolist()
+    [2, 0, -1, -1]
+    """
+    first = np.full(count + 1, NO_ROW, np.int64)
+    rows = np.flatnonzero(codes >= 0)[::-1]  # backwards, so that the first row is written last
+    first[codes[rows]] = rows
+    return first
 
 
 def one_to_one_keys(keys: Keys, order: Array) -> Keys:
@@ -129,9 +142,6 @@ def _product(first: Array, second: Array, count: int) -> Array:
     return np.where((first < 0) | (second < 0), NO_KEY, first * count + second)
 
 
-NO_ROW = -1  # the other side of an unmatched row
-
-
 @dataclass(frozen=True, eq=False)
 class Pairing:
     """The rows of a join, ordered by left row and then by right row.
@@ -152,22 +162,22 @@ class Pairing:
     @cached_property
     def left_counts(self) -> Array:
         """The number of left rows of each key."""
-        return _counts(self.keys.left, self.keys.count)
+        return count_rows(self.keys.left, self.keys.count)
 
     @cached_property
     def right_counts(self) -> Array:
         """The number of right rows of each key."""
-        return _counts(self.keys.right, self.keys.count)
+        return count_rows(self.keys.right, self.keys.count)
 
     @cached_property
     def partners_of_left(self) -> Array:
         """The number of matches of each left row."""
-        return _looked_up(self.right_counts, self.keys.left)
+        return _look_up_counts(self.right_counts, self.keys.left)
 
     @cached_property
     def partners_of_right(self) -> Array:
         """The number of matches of each right row."""
-        return _looked_up(self.left_counts, self.keys.right)
+        return _look_up_counts(self.left_counts, self.keys.right)
 
     def __len__(self) -> int:
         return int(self.ends[-1]) + len(self._right_alone)
@@ -212,10 +222,11 @@ class Pairing:
         return np.flatnonzero(self.partners_of_right == 0)
 
 
-def _counts(keys: Array, count: int) -> Array:
+def count_rows(keys: Array, count: int) -> Array:
+    """The number of rows of each key."""
     return np.bincount(keys[keys >= 0], minlength=count).astype(np.int64)
 
 
-def _looked_up(counts: Array, keys: Array) -> Array:
+def _look_up_counts(counts: Array, keys: Array) -> Array:
     """`counts[keys]`, 0 for rows without a key."""
     return np.append(counts, 0)[keys]

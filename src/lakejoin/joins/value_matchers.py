@@ -11,19 +11,20 @@ import numpy as np
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Program
 from lakejoin.joins.agreements import readable_parts
+from lakejoin.joins.equal.shared_values import uniquely_named
 from lakejoin.joins.join_inputs import table_subject
 from lakejoin.joins.join_key import (
-    ColumnPairs,
     JoinKey,
     JoinTask,
     KeyRule,
+    NamePairs,
     RejectedJoin,
     side_words,
 )
-from lakejoin.joins.report import percent
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn, encode_keys
 from lakejoin.model import ColumnData, ColumnType
 from lakejoin.signals.chance import evidence, match_chance
+from lakejoin.text_format import format_percent
 from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
@@ -35,30 +36,28 @@ if TYPE_CHECKING:
 _KEY = 0.8  # least share of distinct values of a key column
 _MOST = 0.5  # of the rows: columns that join this many are the right ones
 _MANY_MORE = 1.5  # times as many rows
-_GIVEN = "you named these columns"
+_NAMED_COLUMNS = "you named these columns"
 
 
-def match_equal(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
+def match_equal(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
     """Match rows whose columns have equal values."""
     if task.options.on:
-        return match_columns(task, task.options.on, 1.0, _GIVEN)
+        return match_columns(task, task.options.on, 1.0, _NAMED_COLUMNS)
     from lakejoin.joins.equal.equal_columns import find_equal_columns
 
     task.report_progress("looking for columns with equal values")
     subjects = table_subject(task.names[0]), table_subject(task.names[1])
     best = find_equal_columns(task.left, task.right, task.options.rules, subjects)
     if best is None:
-        return found
+        return join_key
     if not best.believed:
         words = _equal_words(best.on)
         task.attempts.append(RejectedJoin(words, best.left_joined, best.right_joined, best.why))
-        return found
+        return join_key
     return match_columns(task, best.on, 1.0, best.why)
 
 
-def match_columns(
-    task: JoinTask, on: ColumnPairs, sure: float, why: str, side: str = ""
-) -> JoinKey:
+def match_columns(task: JoinTask, on: NamePairs, sure: float, why: str, side: str = "") -> JoinKey:
     """Join on these columns, even if no row matches; `side` is the source side."""
     left, right, rules = task.left, task.right, task.options.rules
     left_names, right_names = tuple(a for a, _ in on), tuple(b for _, b in on)
@@ -67,8 +66,8 @@ def match_columns(
         keys = encode_keys(
             [right[name] for name in right_names], [left[name] for name in left_names], rules
         )
-        way = KeyRule("equal", left_names, keys.right, words, sure, why)
-        return JoinKey("left", right_names, keys.left, keys.count, (way,))
+        rule = KeyRule("equal", left_names, keys.right, words, sure, why)
+        return JoinKey("left", right_names, keys.left, keys.count, (rule,))
     left_data, right_data = (
         encode_query(left[left_names[0]], rules),
         encode_query(right[right_names[0]], rules),
@@ -77,69 +76,69 @@ def match_columns(
     source, target = (left_data, right_data) if side == "left" else (right_data, left_data)
     columns, key_names = (left_names, right_names) if side == "left" else (right_names, left_names)
     key = KeyColumn(target)
-    way = KeyRule("equal", columns, key.codes_of(source), words, sure, why)
-    return JoinKey(side, key_names, key.codes, key.count, (way,))
+    rule = KeyRule("equal", columns, key.codes_of(source), words, sure, why)
+    return JoinKey(side, key_names, key.codes, key.count, (rule,))
 
 
-def match_rewritten(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
+def match_rewritten(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
     """Match rows by rewriting the values of one side with learned programs.
 
     Columns that are equal in some rows are rewritten for the others. Other columns replace them
     only if the equal ones join few rows and programs many more.
     """
     task.report_progress("learning rewriting rules")
-    if found is None or task.options.on:
-        learned = _learned(task, task.options.on)
-        best = _joining_more(found, learned, 1.0)
+    if join_key is None or task.options.on:
+        learned = _learn_key(task, task.options.on)
+        best = _choose_larger(join_key, learned, 1.0)
         if best is None or not any(best.joined):
-            best = _joining_more(best, match_embedded_dates(task), 1.0)
+            best = _choose_larger(best, match_embedded_dates(task), 1.0)
         return best
-    if len(found.columns) == 1:
-        found = _joining_more(found, _learned(task, (_pair(found),)), 1.0)
-    if found and _reach(task, found) < _MOST:
-        found = _joining_more(found, _learned(task, ()), _MANY_MORE)
-    return found
+    if len(join_key.columns) == 1:
+        join_key = _choose_larger(join_key, _learn_key(task, (_pair(join_key),)), 1.0)
+    if join_key and _reach(task, join_key) < _MOST:
+        join_key = _choose_larger(join_key, _learn_key(task, ()), _MANY_MORE)
+    return join_key
 
 
-def _learned(task: JoinTask, on: ColumnPairs) -> JoinKey | None:
+def _learn_key(task: JoinTask, on: NamePairs) -> JoinKey | None:
     from lakejoin.joins.learned.program_finder import find_programs
 
     learned = find_programs(task.left, task.right, on=on, rules=task.options.rules)
     if learned:
-        return _of_programs(task, learned)
+        return _build_program_key(task, learned)
     if doubted := learned.rejected:
         rows = doubted.left_rows, doubted.right_rows
         task.attempts.append(RejectedJoin(doubted.words, *rows, doubted.why))
     return None
 
 
-def _joining_more(found: JoinKey | None, other: JoinKey | None, times: float) -> JoinKey | None:
+def _choose_larger(join_key: JoinKey | None, other: JoinKey | None, times: float) -> JoinKey | None:
     """The other candidate if it joins more than `times` as many rows."""
-    if found is None or other is None:
-        return found or other
-    return other if sum(other.joined) > times * sum(found.joined) else found
+    if join_key is None or other is None:
+        return join_key or other
+    return other if sum(other.joined) > times * sum(join_key.joined) else join_key
 
 
-def _pair(found: JoinKey) -> tuple[str, str]:
-    source, target = found.key_rules[0].columns[0], found.columns[0]
-    return (source, target) if found.source_side == "left" else (target, source)
+def _pair(join_key: JoinKey) -> tuple[str, str]:
+    source, target = join_key.key_rules[0].columns[0], join_key.columns[0]
+    return (source, target) if join_key.source_side == "left" else (target, source)
 
 
-def _reach(task: JoinTask, found: JoinKey) -> float:
+def _reach(task: JoinTask, join_key: JoinKey) -> float:
     """The larger share of rows that join, of either table."""
     sizes = task.left.num_rows, task.right.num_rows
-    shares = [joined / max(1, size) for joined, size in zip(found.joined, sizes, strict=True)]
+    shares = [joined / max(1, size) for joined, size in zip(join_key.joined, sizes, strict=True)]
     return float(max(shares))
 
 
-def _of_programs(task: JoinTask, learned: LearnedJoin) -> JoinKey:
+def _build_program_key(task: JoinTask, learned: LearnedJoin) -> JoinKey:
     """The learned programs as rules, in order."""
     side = learned.source_side
     target = learned.target
     assert target is not None, "programs lead to a key"
     rows = learned.left_rows, learned.right_rows
     sources, targets = rows if side == "left" else rows[::-1]
-    ways = []
+    rules = []
     for index, supported in enumerate(learned.programs):
         chosen = learned.program_of == index
         codes = np.full(task.table(side).num_rows, NO_KEY, np.int64)
@@ -153,7 +152,7 @@ def _of_programs(task: JoinTask, learned: LearnedJoin) -> JoinKey:
         words = side_words(side, str(texts[0]), str(texts[1]), "=")
         why = _program_why(supported.source_rows, supported.by_chance)
         kind = "equal" if plain else "transform"
-        way = KeyRule(
+        rule = KeyRule(
             kind,
             supported.program.columns,
             codes,
@@ -162,16 +161,16 @@ def _of_programs(task: JoinTask, learned: LearnedJoin) -> JoinKey:
             why,
             supported.program,
         )
-        ways.append(way)
+        rules.append(rule)
     program = None if target.is_identity else target
-    return JoinKey(side, target.columns, learned.key_of, learned.key_count, tuple(ways), program)
+    return JoinKey(side, target.columns, learned.key_of, learned.key_count, tuple(rules), program)
 
 
 def _program_why(rows: int, by_chance: float) -> str:
     matched = f"{rows:,} row matches a key" if rows == 1 else f"{rows:,} rows match a key"
     if by_chance <= 0:
         return f"{matched}; deliberately wrong values match none"
-    return f"{matched}; {percent(by_chance)} of deliberately wrong values would match too"
+    return f"{matched}; {format_percent(by_chance)} of deliberately wrong values would match too"
 
 
 def _source_side(left: ColumnData, right: ColumnData) -> str:
@@ -180,7 +179,7 @@ def _source_side(left: ColumnData, right: ColumnData) -> str:
     return "right" if is_key[0] and not is_key[1] else "left"
 
 
-def _equal_words(on: ColumnPairs) -> str:
+def _equal_words(on: NamePairs) -> str:
     return " and ".join(f"{left} = {right}" for left, right in on)
 
 
@@ -194,28 +193,28 @@ def match_embedded_dates(task: JoinTask) -> JoinKey | None:
     """Match rows by dates inside the texts of one side; named columns are trusted."""
     best: JoinKey | None = None
     for side in ("left", "right"):
-        other = "right" if side == "left" else "left"
+        other_side = "right" if side == "left" else "left"
         on = [pair if side == "left" else pair[::-1] for pair in task.options.on]
-        targets = _dates(task.table(other), [target for _, target in on])
+        targets = _dates(task.table(other_side), [target for _, target in on])
         for source in _texts(task.table(side), [source for source, _ in on]) if targets else ():
             for program in _readings(task.table(side)[source], source):
                 for target, dates in targets.items():
-                    found = _found(task, side, program, target, dates)
-                    believed = on or _is_believed(task, found, program, dates)
-                    if believed and _rows(found) > _rows(best):
-                        best = found
+                    join_key = _date_key(task, side, program, target, dates)
+                    believed = on or _is_believed(task, join_key, program, dates)
+                    if believed and _rows(join_key) > _rows(best):
+                        best = join_key
     return best
 
 
-def _rows(found: JoinKey | None) -> int:
-    return 0 if found is None else sum(found.joined)
+def _rows(join_key: JoinKey | None) -> int:
+    return 0 if join_key is None else sum(join_key.joined)
 
 
 def _dates(table: pa.Table, named: list[str]) -> dict[str, ColumnData]:
     """The columns of dates."""
     import pyarrow as pa
 
-    names = named or [n for n in table.column_names if table.column_names.count(n) == 1]
+    names = named or uniquely_named(table)
     dates = (n for n in names if not pa.types.is_nested(table[n].type) and _is_date(table[n]))
     return {name: encode_query(table[name]) for name in islice(dates, _COLUMNS)}
 
@@ -224,7 +223,7 @@ def _texts(table: pa.Table, named: list[str]) -> list[str]:
     import pyarrow as pa
 
     kinds = pa.types.is_string, pa.types.is_large_string
-    names = named or [n for n in table.column_names if table.column_names.count(n) == 1]
+    names = named or uniquely_named(table)
     return [name for name in names if any(kind(table[name].type) for kind in kinds)][:_COLUMNS]
 
 
@@ -245,23 +244,26 @@ def _readings(column: pa.ChunkedArray, name: str) -> Iterator[Program]:
             yield Program((part,))
 
 
-def _found(task: JoinTask, side: str, program: Program, target: str, dates: ColumnData) -> JoinKey:
+def _date_key(
+    task: JoinTask, side: str, program: Program, target: str, dates: ColumnData
+) -> JoinKey:
     key = KeyColumn(dates)
     codes = key.codes_of(encode_query(task.text(side, program.columns, program)))
     words = side_words(side, str(program), target, "=")
     matched = int(np.count_nonzero(codes >= 0))
-    why = f"{matched:,} rows ({percent(matched / max(1, len(codes)))}) contain a date of {target}"
-    way = KeyRule("transform", program.columns, codes, words, 1.0, why, program)
-    return JoinKey(side, (target,), key.codes, key.count, (way,))
+    share = format_percent(matched / max(1, len(codes)))
+    why = f"{matched:,} rows ({share}) contain a date of {target}"
+    rule = KeyRule("transform", program.columns, codes, words, 1.0, why, program)
+    return JoinKey(side, (target,), key.codes, key.count, (rule,))
 
 
-def _is_believed(task: JoinTask, found: JoinKey, program: Program, dates: ColumnData) -> bool:
+def _is_believed(task: JoinTask, join_key: JoinKey, program: Program, dates: ColumnData) -> bool:
     """Whether the dates are keys and match more often than by chance."""
-    texts = task.text(found.source_side, program.columns, program)
+    texts = task.text(join_key.source_side, program.columns, program)
     source = encode_query(texts)
     if min(source.profile.uniqueness, dates.profile.uniqueness) < _UNIQUE_DATES:
         return False
     fewer, more = sorted((source.tokens, dates.tokens), key=len)
-    shared = len(np.unique(found.source_codes[found.rule_of >= 0]))
+    shared = len(np.unique(join_key.source_codes[join_key.rule_of >= 0]))
     share = shared / max(1, len(fewer))
     return share >= _SHARE and evidence(len(fewer), share, match_chance(fewer, more)) >= _NATS

@@ -32,8 +32,8 @@ _SAMPLE = 500
 _WHOLE = r"^-?\d{1,15}$"
 
 
-def match_chance(values: pa.LargeStringArray, others: pa.LargeStringArray) -> float:
-    """The share of wrong values that `others` contain, at least `LEAST_CHANCE`.
+def match_chance(values: pa.LargeStringArray, other_values: pa.LargeStringArray) -> float:
+    """The share of wrong values that `other_values` contain, at least `LEAST_CHANCE`.
 
     >>> import pyarrow as pa
     >>> count = pa.array([str(n) for n in range(1, 101)], pa.large_string())
@@ -44,20 +44,20 @@ def match_chance(values: pa.LargeStringArray, others: pa.LargeStringArray) -> fl
     """
     import pyarrow.compute as pc
 
-    return match_chance_by(values, lambda wrong: pc.is_in(wrong, value_set=others))
+    return match_chance_by(values, lambda wrong: pc.is_in(wrong, value_set=other_values))
 
 
 def match_chance_by(values: pa.LargeStringArray, lookup: Lookup, sample: int = _SAMPLE) -> float:
     """The share of wrong values that `lookup` finds, at least `LEAST_CHANCE`."""
     wrong = wrong_values(values, sample)
     return combine_chances(
-        [WrongValues(group.share, _matched(group.variants, lookup)) for group in wrong]
+        [WrongValues(group.share, _look_up_variants(group.variants, lookup)) for group in wrong]
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrongValues:
-    """Wrong values for a share of a column's values; `ways` has one row per way to make them."""
+    """Wrong values for a share of a column's values; `variants` has a row per kind of change."""
 
     share: float
     variants: Any
@@ -74,9 +74,9 @@ def wrong_values(values: pa.LargeStringArray, sample: int = _SAMPLE) -> list[Wro
         (values.filter(pc.invert(whole)), wrong_texts),
     )
     return [
-        WrongValues(share, make(known, _sample(known, math.ceil(share * sample))))
-        for known, make in kinds
-        if (share := len(known) / max(1, len(values)))
+        WrongValues(share, make(kind_values, _sample(kind_values, math.ceil(share * sample))))
+        for kind_values, make in kinds
+        if (share := len(kind_values) / max(1, len(values)))
     ]
 
 
@@ -88,9 +88,10 @@ def _sample(values: pa.LargeStringArray, most: int) -> pa.LargeStringArray:
 
 
 def combine_chances(matched: Sequence[WrongValues]) -> float:
-    """The share of wrong values that match, for the ways with the most matches, at least `LEAST_CHANCE`.
+    """The share of wrong values that match in the variants with the most matches.
 
-    `ways` are 1 where a wrong value matches, 0 where it does not, and -1 where there is none.
+    It is at least `LEAST_CHANCE`. `variants` are 1 where a wrong value matches, 0 where it does
+    not, and -1 where there is none.
     """
     chance = 0.0
     for group in matched:
@@ -112,16 +113,16 @@ def evidence(values: float, share: float, chance: float) -> float:
     return values * (share * math.log(share / chance) + rest)
 
 
-def _matched(ways: Sequence[Sequence[str | None]], lookup: Lookup) -> Array:
+def _look_up_variants(variants: Sequence[Sequence[str | None]], lookup: Lookup) -> Array:
     """1 where a text is found, 0 where it is not, -1 where there is none.
 
     All texts are looked up at once, because every lookup may have to prepare a large column.
     """
     import pyarrow as pa
 
-    wrong = pa.array([text for way in ways for text in way], pa.large_string())
+    wrong = pa.array([text for variant in variants for text in variant], pa.large_string())
     exists = np.asarray(wrong.is_valid())
     matched = np.full(len(wrong), -1, np.int8)
     if exists.any():
         matched[exists] = np.asarray(lookup(wrong.drop_null()).fill_null(False))
-    return matched.reshape(len(ways), -1)
+    return matched.reshape(len(variants), -1)

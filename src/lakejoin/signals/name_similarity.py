@@ -24,7 +24,7 @@ SAME, CONTAINED, VAGUE, DIFFERENT = 1.0, 0.7, 0.3, 0.0
 class NameSimilarity:
     """How similar two names are, 0 to 1, and whether both name identifiers (`film_no`).
 
-    `are_ids` means that both contain the word id.
+    `both_say_id` means that both contain the word id.
     """
 
     similarity: float
@@ -43,11 +43,13 @@ def compare_names(
     """Compare the names of two columns; the names of the tables help if they are known.
 
     >>> compare_names("film_id", "FilmID")
-    NamesAlike(alike=1.0, identify=True, are_ids=True)
-    >>> compare_names("home_team_id", "team_id").alike, compare_names("id", "ID").alike
+    NameSimilarity(similarity=1.0, are_identifiers=True, both_say_id=True)
+    >>> compare_names("home_team_id", "team_id").similarity, compare_names("id", "ID").similarity
     (0.7, 0.3)
-    >>> compare_names("film_id", "id", right_table="films").alike, compare_names("warno", "WarNo").alike
-    (1.0, 1.0)
+    >>> compare_names("film_id", "id", right_table="films").similarity
+    1.0
+    >>> compare_names("warno", "WarNo").similarity
+    1.0
     """
     left_words, right_words = _words(left), _words(right)
     if left.casefold() == right.casefold():  # warno and WarNo: only one of them shows its words
@@ -87,7 +89,7 @@ def is_named_for(column: str, table: str) -> bool:
     >>> is_named_for("film_name", "films"), is_named_for("director_name", "films")
     (True, False)
     """
-    words, subject = (_specific(frozenset(_words(name))) for name in (column, table))
+    words, subject = specific_words(column), specific_words(table)
     named = {topic for word in words for topic in subject if _abbreviates(_stem(word), topic)}
     return not words or (len(named) == len(subject) and len(words) <= len(subject))
 
@@ -98,7 +100,7 @@ def hints_at(column: str, table: str) -> bool:
     >>> hints_at("ShipVia", "Shippers"), hints_at("reports_to", "employees")
     (True, False)
     """
-    words, subject = (_specific(frozenset(_words(name))) for name in (column, table))
+    words, subject = specific_words(column), specific_words(table)
     stems = [_stem(word) for word in words]
     return bool(subject) and all(
         any(_abbreviates(stem, topic) for stem in stems) for topic in subject

@@ -55,11 +55,11 @@ def wrong_numbers(known: pa.LargeStringArray, some: pa.LargeStringArray) -> list
     moved = some.cast(pa.int64()).to_numpy() + step * np.array(_STEPS)[:, None]
     # Numbers that are padded with zeros keep their length.
     zeros = [len(text) if text[:1] == "0" else 0 for text in some.to_pylist()]
-    ways: list[WrongTexts] = [
+    variants: list[WrongTexts] = [
         [str(n).zfill(length) for n, length in zip(numbers, zeros, strict=True)]
         for numbers in moved.tolist()
     ]
-    return ways + _other_endings(known, some)
+    return variants + _other_endings(known, some)
 
 
 def wrong_texts(known: pa.LargeStringArray, some: pa.LargeStringArray) -> list[WrongTexts]:
@@ -71,11 +71,12 @@ def wrong_texts(known: pa.LargeStringArray, some: pa.LargeStringArray) -> list[W
     ['ac', 'ag', 'at']
     """
     texts = [_Letters(text) for text in some.to_pylist()]
-    ways = [
-        [wrong for text in texts for wrong in text.changed(position, alphabet)]
+    variants = [
+        [wrong for text in texts for wrong in text.change_letter(position, alphabet)]
         for position, alphabet in _positions(texts)
     ]
-    return ways + [_padded(way, len(ways[0])) for way in _other_endings(known, some)]
+    size = len(variants[0])
+    return variants + [_pad_texts(variant, size) for variant in _other_endings(known, some)]
 
 
 def _step(numbers: Array) -> int:
@@ -105,7 +106,7 @@ class _Letters:
         at = self.at.get(position)
         return None if at is None else self.text[at]
 
-    def changed(self, position: int, alphabet: str) -> WrongTexts:
+    def change_letter(self, position: int, alphabet: str) -> WrongTexts:
         """The text with the next letters of the alphabet at a position; None if it has none."""
         at = self.at.get(position)
         if at is None:
@@ -120,7 +121,7 @@ def _positions(texts: Sequence[_Letters]) -> list[tuple[int, str]]:
 
     An alphabet is empty if the column has not shown all of it.
     """
-    found = []
+    chosen = []
     for positions, count in ((range(-1, -_FAR - 1, -1), 2), (range(_FAR), 1)):
         varying: list[tuple[int, str]] = []
         for position in positions:
@@ -130,8 +131,8 @@ def _positions(texts: Sequence[_Letters]) -> list[tuple[int, str]]:
             if len(varying) == count:
                 break
         constant = [(position, "") for position in positions[:count]]
-        found += (varying + constant)[:count]
-    return found
+        chosen += (varying + constant)[:count]
+    return chosen
 
 
 def _alphabet(letters: Counter[str]) -> str:
@@ -160,12 +161,12 @@ def _other_endings(known: pa.LargeStringArray, some: pa.LargeStringArray) -> lis
     if not _has_check_digit(known):
         return []
     equivalent = _equivalent_endings(known)
-    ways: list[WrongTexts] = [[] for _ in range(_ENDINGS)]
+    variants: list[WrongTexts] = [[] for _ in range(_ENDINGS)]
     for text in some.to_pylist():
         others = equivalent.get(text[-2:], ())
-        for rank, way in enumerate(ways):
-            way.append(text[:-2] + others[rank] if rank < len(others) else None)
-    return ways
+        for rank, variant in enumerate(variants):
+            variant.append(text[:-2] + others[rank] if rank < len(others) else None)
+    return variants
 
 
 def _has_check_digit(known: pa.LargeStringArray) -> bool:
@@ -192,16 +193,16 @@ def _equivalent_endings(known: pa.LargeStringArray) -> dict[str, list[str]]:
     after: dict[str, list[str]] = {}
     for text in known.to_pylist():
         after.setdefault(text[:-2], []).append(text[-2:])
-    found: dict[str, Counter[str]] = {}
+    counts_of: dict[str, Counter[str]] = {}
     for endings in after.values():
         for position, ending in enumerate(endings):
             others = endings[:position] + endings[position + 1 :]
-            found.setdefault(ending, Counter()).update(others)
+            counts_of.setdefault(ending, Counter()).update(others)
     return {
         ending: [other for other, _ in counts.most_common(_ENDINGS)]
-        for ending, counts in found.items()
+        for ending, counts in counts_of.items()
     }
 
 
-def _padded(way: WrongTexts, size: int) -> WrongTexts:
-    return way + [None] * (size - len(way))
+def _pad_texts(texts: WrongTexts, size: int) -> WrongTexts:
+    return texts + [None] * (size - len(texts))

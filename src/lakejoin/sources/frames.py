@@ -34,52 +34,52 @@ def to_table(frame: Any) -> pa.Table:
     import pyarrow as pa
 
     if isinstance(frame, Mapping):
-        return _plain(_of_columns(frame))
+        return _plain(_convert_columns(frame))
     try:
-        table = _of_arrow(frame)
+        table = _convert_arrow(frame)
     except (pa.ArrowException, TypeError, ValueError) as problem:
-        table = _by_columns(frame)  # a frame of objects, or with a repeated name
+        table = _convert_pandas(frame)  # a frame of objects, or with a repeated name
         if table is None:
             raise _not_a_table(frame, str(problem)) from problem
     if table is None:
-        table = _of_sequence(frame)
+        table = _convert_sequence(frame)
     return _plain(table)
 
 
-def _of_arrow(thing: Any) -> pa.Table | None:
+def _convert_arrow(frame: Any) -> pa.Table | None:
     """What Arrow converts by itself; None for anything else."""
     import pyarrow as pa
 
-    if isinstance(thing, pa.Table):
-        return thing
-    if isinstance(thing, pa.RecordBatch):
-        return pa.Table.from_batches([thing])
-    if isinstance(thing, pa.Array | pa.ChunkedArray):
-        return pa.table({VALUE_COLUMN: thing})
-    if not hasattr(thing, "__arrow_c_stream__"):
-        if hasattr(thing, "toArrow"):  # Spark; before `collect`, which would return rows of objects
-            return thing.toArrow()
-        if hasattr(thing, "collect"):  # a polars LazyFrame
-            return _of_arrow(thing.collect())
-        if hasattr(thing, "__arrow_c_array__"):
-            return _of_struct(thing)
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if isinstance(frame, pa.Array | pa.ChunkedArray):
+        return pa.table({VALUE_COLUMN: frame})
+    if not hasattr(frame, "__arrow_c_stream__"):
+        if hasattr(frame, "toArrow"):  # Spark; before `collect`, which would return rows of objects
+            return frame.toArrow()
+        if hasattr(frame, "collect"):  # a polars LazyFrame
+            return _convert_arrow(frame.collect())
+        if hasattr(frame, "__arrow_c_array__"):
+            return _convert_struct(frame)
         return None
-    if _is_series(thing):
-        return pa.table({_name_of(thing): pa.chunked_array(thing)})
-    return pa.table(thing)
+    if _is_series(frame):
+        return pa.table({_name_of(frame): pa.chunked_array(frame)})
+    return pa.table(frame)
 
 
-def _of_struct(thing: Any) -> pa.Table:
+def _convert_struct(frame: Any) -> pa.Table:
     import pyarrow as pa
 
-    array = pa.array(thing)
+    array = pa.array(frame)
     if pa.types.is_struct(array.type):
         return pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)])
-    return pa.table({_name_of(thing): array})
+    return pa.table({_name_of(frame): array})
 
 
-def _is_series(thing: Any) -> bool:
-    return hasattr(thing, "name") and not hasattr(thing, "columns")
+def _is_series(frame: Any) -> bool:
+    return hasattr(frame, "name") and not hasattr(frame, "columns")
 
 
 def _name_of(series: Any) -> str:
@@ -87,18 +87,18 @@ def _name_of(series: Any) -> str:
     return VALUE_COLUMN if name is None or name == "" else str(name)
 
 
-def _by_columns(thing: Any) -> pa.Table | None:
+def _convert_pandas(frame: Any) -> pa.Table | None:
     """A pandas frame, column by column; None if it is not one."""
     import pyarrow as pa
 
-    if not (hasattr(thing, "columns") and hasattr(thing, "iloc")):
+    if not (hasattr(frame, "columns") and hasattr(frame, "iloc")):
         return None
-    names = [str(name) for name in thing.columns]
-    arrays = [_column(thing.iloc[:, index], name) for index, name in enumerate(names)]
+    names = [str(name) for name in frame.columns]
+    arrays = [_column(frame.iloc[:, index], name) for index, name in enumerate(names)]
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def _of_columns(columns: Mapping[Any, Any]) -> pa.Table:
+def _convert_columns(columns: Mapping[Any, Any]) -> pa.Table:
     import pyarrow as pa
 
     if not columns:
@@ -114,25 +114,25 @@ def _of_columns(columns: Mapping[Any, Any]) -> pa.Table:
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def _of_sequence(thing: Any) -> pa.Table:
+def _convert_sequence(frame: Any) -> pa.Table:
     import pyarrow as pa
 
-    if isinstance(thing, str | bytes) or not isinstance(thing, Iterable):
-        raise _not_a_table(thing, "")
-    if getattr(thing, "ndim", 1) == 2:
-        columns = getattr(thing, "T")  # noqa: B009 (an array of two dimensions)
-        return _of_columns({f"col_{i}": columns[i] for i in range(len(columns))})
-    if isinstance(thing, AbstractSet):
-        thing = sorted(thing, key=str)  # the order of a set changes from run to run
-    cells = thing if isinstance(thing, Sequence) or hasattr(thing, "dtype") else list(thing)
+    if isinstance(frame, str | bytes) or not isinstance(frame, Iterable):
+        raise _not_a_table(frame, "")
+    if getattr(frame, "ndim", 1) == 2:
+        columns = getattr(frame, "T")  # noqa: B009 (an array of two dimensions)
+        return _convert_columns({f"col_{i}": columns[i] for i in range(len(columns))})
+    if isinstance(frame, AbstractSet):
+        frame = sorted(frame, key=str)  # the order of a set changes from run to run
+    cells = frame if isinstance(frame, Sequence) or hasattr(frame, "dtype") else list(frame)
     first = next((cell for cell in cells if cell is not None), None)
     if isinstance(first, Mapping):
         # All keys count, in order of appearance; Arrow alone would use those of the first row.
         names = dict.fromkeys(key for row in cells for key in row)
-        return _of_columns({name: [row.get(name) for row in cells] for name in names})
+        return _convert_columns({name: [row.get(name) for row in cells] for name in names})
     if isinstance(first, Sequence) and not isinstance(first, str | bytes):
-        raise _not_a_table(thing, "rows without column names; use a mapping of columns")
-    return pa.table({_name_of(thing): _column(cells, VALUE_COLUMN)})
+        raise _not_a_table(frame, "rows without column names; use a mapping of columns")
+    return pa.table({_name_of(frame): _column(cells, VALUE_COLUMN)})
 
 
 def _column(cells: Any, name: str) -> pa.Array | pa.ChunkedArray:
@@ -145,8 +145,8 @@ def _column(cells: Any, name: str) -> pa.Array | pa.ChunkedArray:
     try:
         if hasattr(cells, "__arrow_c_stream__"):
             return pa.chunked_array(cells)
-        known = hasattr(cells, "__len__")
-        return pa.array(cells if known else list(cells), from_pandas=True)
+        sized = hasattr(cells, "__len__")
+        return pa.array(cells if sized else list(cells), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
         # Objects of several types have only their text in common.
         return pa.array([_text(cell) for cell in cells], pa.large_string())
@@ -174,9 +174,9 @@ def _plain(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def _not_a_table(thing: Any, why: str) -> InputError:
+def _not_a_table(frame: Any, why: str) -> InputError:
     reason = f" ({why})" if why else ""
     return InputError(
-        f"{type(thing).__name__} is not a table{reason}; give a path, a lake table, a pandas, "
+        f"{type(frame).__name__} is not a table{reason}; give a path, a lake table, a pandas, "
         "polars, Arrow or DuckDB frame, or a mapping of columns"
     )

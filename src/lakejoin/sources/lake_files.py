@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
@@ -305,7 +306,4 @@ def _base(lake: Location) -> Location:
 
 def _numbered(name: str) -> Iterator[str]:
     yield name
-    number = 2
-    while True:
-        yield f"{name}~{number}"
-        number += 1
+    yield from (f"{name}~{number}" for number in count(2))

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.joins.fuzzy import FuzzyOptions, fuzzy_matches
-from lakejoin.joins.fuzzy.corpus import build_corpus, fold_column, fold_text
+from lakejoin.joins.fuzzy.corpus import build_corpus, fold_text, fold_texts
+from lakejoin.joins.fuzzy.fuzzy_join import fuzzy_matches
+from lakejoin.joins.fuzzy.match_choice import FuzzyOptions
 from lakejoin.joins.fuzzy.pair_evidence import TextIndex
 from oracle import fuzzy as oracle
 
@@ -80,7 +81,7 @@ def test_as_all_pairs(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_names, min_size=1, max_size=20), st.lists(_names, min_size=1, max_size=60))
 def test_nearest_keys(left: list[str], right: list[str]) -> None:
-    mine, theirs = fold_column(pa.array(left)), fold_column(pa.array(right))
+    mine, theirs = fold_texts(pa.array(left)), fold_texts(pa.array(right))
     corpus = build_corpus(mine, theirs)
     near = TextIndex(corpus).nearest(np.arange(corpus.left), 5)
     words = [t.split() for t in mine.texts + theirs.texts]

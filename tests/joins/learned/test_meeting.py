@@ -7,7 +7,7 @@ import pytest
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Constant, Extract, Program
-from lakejoin.joins.learned.plausibility import _met_exactly, match_keys
+from lakejoin.joins.learned.plausibility import _match_exactly, match_keys
 from lakejoin.joins.learned.program_cover import LearningTables
 from lakejoin.joins.learned.row_samples import Sample, TextColumn
 from lakejoin.joins.row_keys import KeyColumn
@@ -38,4 +38,4 @@ def test_the_keys_are_those_of_the_values_read(
     made = apply_program(PROGRAM, source)
     read = key.codes_of(encode_query(made, ValueRules()))
     assert match_keys(tables, PROGRAM, key, ValueRules()).tolist() == read.tolist()
-    assert (_met_exactly(tables, PROGRAM, made, key) is not None) == exact
+    assert (_match_exactly(tables, PROGRAM, made, key) is not None) == exact

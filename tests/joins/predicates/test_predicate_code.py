@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import lakejoin
 from lakejoin.errors import InputError
-from lakejoin.joins.join_inputs import side_from_rows
+from lakejoin.joins.join_inputs import loaded_input
 from lakejoin.joins.predicates.coded_tables import encode_tables
 from lakejoin.joins.predicates.join_predicate import JoinPredicate, PredicateTables
 from lakejoin.joins.predicates.predicate_finder import Pair, Predicate, PredicateOptions
@@ -31,7 +31,7 @@ NOTHING = Facts((0,), (0,), 0, 0, 0.0, 0)
 
 
 def predicate_of(tables: list[pa.Table], pairs: list[Pair]) -> JoinPredicate:
-    sides = tuple(side_from_rows(f"t{n}", table) for n, table in enumerate(tables))
+    sides = tuple(loaded_input(f"t{n}", table) for n, table in enumerate(tables))
     labels = tuple(side.name for side in sides)
     given = PredicateTables(sides, labels, encode_tables(tables), PredicateOptions())
     return JoinPredicate(Predicate(tuple(pairs), tuple(pairs), NOTHING, {}), given)

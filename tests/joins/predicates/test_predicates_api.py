@@ -17,10 +17,10 @@ from conftest import Index
 from fake_spark import FakeSpark
 from joins.predicates.small_tables import tables
 from lakejoin.errors import InputError, NoJoin
-from lakejoin.joins.join_inputs import side_from_rows
+from lakejoin.joins.join_inputs import loaded_input
 from lakejoin.joins.predicates.coded_tables import encode_tables
 from lakejoin.joins.predicates.join_predicate import best_predicates
-from lakejoin.joins.predicates.predicate_rows import joined_rows
+from lakejoin.joins.predicates.predicate_rows import join_rows
 from lakejoin.joins.predicates.preferences import Facts
 from lakejoin.pipeline.options import BuildOptions
 
@@ -150,14 +150,14 @@ def test_it_can_be_read() -> None:
         "   coverage 11, groups 4, compact 2, balanced 1.447, strength 0.733",
     ]
     assert "note: rows are multiplied" in repr(found[0])
-    assert "<th>coverage</th>" in found._repr_html_()
+    assert ">coverage</th>" in found._repr_html_()
     html = lakejoin.predicates({"<b>": ["x"]}, {"c": ["x"]})[0]._repr_html_()
     assert "&lt;b&gt; = c" in html and "<b>&lt;" in html
     few = lakejoin.predicates(PEOPLE, ORDERS, most=1)
     assert not few.complete and "cut short" in few.notes[0] and "most=None" in few.notes[0]
     three = lakejoin.predicates(*({"k": ["x"]} for _ in range(3)), most=1)
     assert three.none == "no predicate that joins these tables was found"
-    assert "<p>note: the search was cut short" in three._repr_html_()
+    assert "<div>note: the search was cut short" in three._repr_html_()
     assert lakejoin.predicates(PEOPLE, ORDERS, most=None).complete
 
 
@@ -238,7 +238,7 @@ def test_what_is_wrong_is_refused() -> None:
 
 def test_a_table_with_itself_is_told() -> None:
     table = pa.table({"a": [1, 2]})
-    both = best_predicates([side_from_rows("mine", table)] * 2)
+    both = best_predicates([loaded_input("mine", table)] * 2)
     assert both.notes == ("mine is joined with itself",)
     assert both.tables.labels == ("mine", "mine (2)")
     assert lakejoin.predicates(table, table).notes == ("table 1 is joined with itself",)
@@ -262,5 +262,5 @@ def test_fewer_pairs_that_are_enough_make_the_same_join(left: pa.Table, right: p
 
 
 def _rows(coded: Any, pairs: Any) -> list[tuple[int, int]]:
-    found = [zip(*batch, strict=True) for batch in joined_rows(coded, pairs)]
+    found = [zip(*batch, strict=True) for batch in join_rows(coded, pairs)]
     return sorted((int(a), int(b)) for batch in found for a, b in batch)

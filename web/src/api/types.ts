@@ -134,6 +134,9 @@ export type WayKind = "equal" | "rewritten" | "near" | "meaning";
 export interface FusedWay {
   kind: WayKind;
   how: string;
+  program: string | null;
+  tau: number | null;
+  radius: number | null;
   mine: string[];
   theirs: string[];
   matched: number;

@@ -1,13 +1,13 @@
 """Find the pair, or the few pairs, of equal columns to join two tables by.
 
-All pairs of columns are compared by their distinct values (`count_shared_values.py`). A pair is believed
-if it shares more values than expected by chance (`chance.py`) or its names denote the same
-identifier (`likely_names.py`), and if it is a key of at least one side, so that the join does not
-multiply rows. If one pair multiplies rows, further pairs are added that keep nearly all rows and
-multiply less: a country and a year.
+All pairs of columns are compared by their distinct values (`shared_values`). A pair is believed if
+it shares more values than expected by chance (`chance`) or its names denote the same identifier
+(`name_similarity`), and if it is a key of at least one side, so that the join does not multiply
+rows. If one pair multiplies rows, further pairs are added that keep nearly all rows and multiply
+less: a country and a year.
 
 Cost: one pass over every cell, some lookups per pair of columns, and a few passes over the rows
-for the best pairs; see `count_shared_values.py` for what is skipped in very large tables.
+for the best pairs; see `shared_values` for what is skipped in very large tables.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.joins.equal.shared_values import EncodedColumn, SharedValues, count_shared_values
-from lakejoin.joins.report import percent
-from lakejoin.joins.row_keys import Keys, combine_keys
+from lakejoin.joins.equal.shared_values import ColumnOverlaps, EncodedColumn, count_shared_values
+from lakejoin.joins.row_keys import Keys, combine_keys, count_rows
 from lakejoin.model import ColumnType, ValueRules
 from lakejoin.signals.chance import LEAST_CHANCE, evidence, match_chance
 from lakejoin.signals.name_similarity import CONTAINED, SAME, VAGUE, NameSimilarity, compare_names
+from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,16 +83,16 @@ def find_equal_columns(
 ) -> EqualColumns | None:
     """The best pairs of columns to join by; None if the tables share no value.
 
-    The names of the `tables`, if known, tell what an `id` column refers to.
+    The names of the `table_names`, if known, tell what an `id` column refers to.
 
     >>> import pyarrow as pa
     >>> towns = ["Bern", "Ulm", "Bonn", "Zug", "Graz", "Oslo", "Turin", "Lyon"]
     >>> left = pa.table({"no": range(8), "town": towns})
     >>> right = pa.table({"row": range(9), "city": ["Riga", *reversed(towns)]})
-    >>> found = find_equal_columns(left, right)
-    >>> found.on, found.believed, found.left_joined, found.pairs
+    >>> columns = find_equal_columns(left, right)
+    >>> columns.on, columns.believed, columns.left_joined, columns.pairs
     ((('town', 'city'),), True, 8, 8)
-    >>> found.why
+    >>> columns.why
     'all 8 values of town are in city'
     """
     values = count_shared_values(left, right, rules or ValueRules())
@@ -100,7 +100,7 @@ def find_equal_columns(
     if not candidates:
         return None
     alone = sorted((_Set((pair,)) for pair in candidates), key=_rank, reverse=True)
-    grown = [_grown(base, candidates) for base in alone[:_BASES]]
+    grown = [_add_pairs(base, candidates) for base in alone[:_BASES]]
     return max([*grown, *alone], key=_rank).result()
 
 
@@ -149,13 +149,12 @@ class _Pair:
             return ""
         least = self._least_share
         if self.share < least:
-            return (
-                f"only {percent(self.share)} of the values of {self._smaller} are in {self._larger}"
-            )
+            share = format_percent(self.share)
+            return f"only {share} of the values of {self._smaller} are in {self._larger}"
         if self.evidence < _SOME and self.chance >= _SHARE * self.share:
-            return f"{percent(self.chance)} of slightly changed values would match too"
+            return f"{format_percent(self.chance)} of slightly changed values would match too"
         if self.evidence < _SOME or self.evidence + _OF_NAMES * self.names.similarity < _ENOUGH:
-            return "so few values match that it may be a coincidence"
+            return "too few values match to rule out coincidence"
         return ""
 
     @property
@@ -177,13 +176,13 @@ class _Pair:
     def reason(self) -> str:
         """Why the pair is believed."""
         if not self.in_time and self.evidence + _OF_NAMES * self.names.similarity >= _ENOUGH:
-            share = "all" if self.share == 1 else f"{percent(self.share)} of the"
+            share = "all" if self.share == 1 else f"{format_percent(self.share)} of the"
             reason = f"{share} {self.values:,} values of {self._smaller} are in {self._larger}"
-            chance = f", against {percent(self.chance)} by chance"
+            chance = f", against {format_percent(self.chance)} by chance"
             return reason + (chance if self.chance > LEAST_CHANCE else "")
         return (
             "the column names are similar, and "
-            f"{percent(self.share)} of the values of {self._smaller} match"
+            f"{format_percent(self.share)} of the values of {self._smaller} match"
         )
 
     @property
@@ -195,7 +194,7 @@ class _Pair:
         return (self.right if len(self.left) <= len(self.right) else self.left).name
 
 
-def _candidates(values: SharedValues, tables: tuple[str, str]) -> list[_Pair]:
+def _candidates(values: ColumnOverlaps, tables: tuple[str, str]) -> list[_Pair]:
     """The pairs of columns that share the most values, and those with similar names."""
     quick = []
     for i, j in np.argwhere(values.shared > 0).tolist():
@@ -242,14 +241,13 @@ class _Set:
         self.pairs = pairs
         self.keys = keys or _keys_of(pairs[0])
         left, right = (
-            np.bincount(side[side >= 0], minlength=self.keys.count)
-            for side in (self.keys.left, self.keys.right)
+            count_rows(keys, self.keys.count) for keys in (self.keys.left, self.keys.right)
         )
         both = (left > 0) & (right > 0)
         self.shared = int(np.count_nonzero(both))
         self.left_joined = int(left[both].sum())
         self.right_joined = int(right[both].sum())
-        self.row_pairs = int((left[both].astype(np.int64) * right[both]).sum())
+        self.row_pairs = int((left[both] * right[both]).sum())
 
     @property
     def multiplies(self) -> float:
@@ -291,7 +289,7 @@ def _rank(candidate: _Set) -> tuple[bool, float, int]:
     return not candidate.doubt(), worth, -len(candidate.pairs)
 
 
-def _grown(base: _Set, candidates: Sequence[_Pair]) -> _Set:
+def _add_pairs(base: _Set, candidates: Sequence[_Pair]) -> _Set:
     """Add further pairs as long as they multiply rows less and keep the matching rows."""
     while base.multiplies > 1.0 and len(base.pairs) < _MOST_PAIRS:
         fitting = [pair for pair in candidates if _fits(pair, base)][:_FURTHER]
@@ -311,11 +309,11 @@ def _fits(pair: _Pair, base: _Set) -> bool:
 
 
 def _improves(grown: _Set, base: _Set) -> bool:
-    kept = max(
+    rows_kept = max(
         grown.left_joined / max(base.left_joined, 1), grown.right_joined / max(base.right_joined, 1)
     )
     least = _KEEPS_IF_ALIKE if grown.pairs[-1].names.similarity == SAME else _KEEPS
-    return kept >= least and grown.multiplies <= _LESS * base.multiplies
+    return rows_kept >= least and grown.multiplies <= _LESS * base.multiplies
 
 
 def _keys_of(pair: _Pair) -> Keys:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.model import Array, ColumnData, ColumnProfile, ColumnType, ValueRules, null_id
+from lakejoin.joins.row_keys import spread_values
+from lakejoin.model import Array, ColumnData, ColumnProfile, ColumnType, ValueRules
 from lakejoin.values.column_encoder import encode_query
 from lakejoin.values.text_arrays import TextTable
 
@@ -54,14 +55,11 @@ class EncodedColumn:
     @cached_property
     def rows(self) -> Array:
         """The code of every row's value, `NO_VALUE` for nulls."""
-        column = self.data
-        by_id = np.concatenate([self.codes, self.codes[column.spelling_token], [NO_VALUE]])
-        nulls = column.cells == null_id(column.cells.dtype)
-        return np.asarray(by_id[np.where(nulls, len(by_id) - 1, column.cells)])
+        return spread_values(self.data, self.codes, NO_VALUE)
 
 
 @dataclass(frozen=True, eq=False)
-class SharedValues:
+class ColumnOverlaps:
     """The columns of two tables, and how many distinct values each pair of them shares.
 
     `shared[i, j]` is exact if one of the two has at most `SAMPLE` values, else an estimate from
@@ -74,45 +72,48 @@ class SharedValues:
     shared: Array
 
 
-def count_shared_values(left: pa.Table, right: pa.Table, rules: ValueRules) -> SharedValues:
+def count_shared_values(left: pa.Table, right: pa.Table, rules: ValueRules) -> ColumnOverlaps:
     """Count what the columns of two tables share.
 
     >>> import pyarrow as pa
     >>> towns = pa.table({"town": ["Bern", "Ulm"], "people": [134, 126]})
-    >>> found = count_shared_values(towns, pa.table({"city": ["ulm ", "Bonn"]}), ValueRules())
-    >>> [column.name for column in found.left], found.shared.tolist()
+    >>> values = count_shared_values(towns, pa.table({"city": ["ulm ", "Bonn"]}), ValueRules())
+    >>> [column.name for column in values.left], values.shared.tolist()
     (['town', 'people'], [[1], [0]])
     """
-    left, right = (table.select(_named_once(table)) for table in (left, right))
+    left, right = (table.select(uniquely_named(table)) for table in (left, right))
     if max(left.num_rows * left.num_columns, right.num_rows * right.num_columns) > FEW_CELLS:
-        sampled = _encoded(_some_rows(left, 0), _some_rows(right, 1), rules)
-        left, right = _likeliest(left, right, sampled)
-    return _encoded(left, right, rules)
+        sampled = _encode_tables(_some_rows(left, 0), _some_rows(right, 1), rules)
+        left, right = _choose_columns(left, right, sampled)
+    return _encode_tables(left, right, rules)
 
 
-def _encoded(left: pa.Table, right: pa.Table, rules: ValueRules) -> SharedValues:
+def _encode_tables(left: pa.Table, right: pa.Table, rules: ValueRules) -> ColumnOverlaps:
     dictionary = TextTable()
     left_columns, right_columns = (
-        tuple(_coded(table, name, rules, dictionary) for name in table.column_names)
+        tuple(encode_column(name, table[name], rules, dictionary) for name in table.column_names)
         for table in (left, right)
     )
-    return SharedValues(
+    return ColumnOverlaps(
         left_columns,
         right_columns,
         dictionary.count,
-        _shared(left_columns, right_columns, dictionary.count),
+        _count_shared(left_columns, right_columns, dictionary.count),
     )
 
 
-def _coded(table: pa.Table, name: str, rules: ValueRules, dictionary: TextTable) -> EncodedColumn:
-    data = encode_query(table[name], rules)
+def encode_column(
+    name: str, cells: pa.ChunkedArray, rules: ValueRules, dictionary: TextTable
+) -> EncodedColumn:
+    """Encode a column, adding its values to the dictionary."""
+    data = encode_query(cells, rules)
     return EncodedColumn(name, data, dictionary.add(data.tokens).astype(np.int64))
 
 
-def _named_once(table: pa.Table) -> list[str]:
+def uniquely_named(table: pa.Table) -> list[str]:
     """The columns with a unique name: only these can be named in a join."""
-    found = Counter(table.column_names)
-    return [name for name in table.column_names if found[name] == 1]
+    counts = Counter(table.column_names)
+    return [name for name in table.column_names if counts[name] == 1]
 
 
 def _some_rows(table: pa.Table, seed: int) -> pa.Table:
@@ -123,7 +124,9 @@ def _some_rows(table: pa.Table, seed: int) -> pa.Table:
     return table.take(np.sort(rows))
 
 
-def _likeliest(left: pa.Table, right: pa.Table, sampled: SharedValues) -> tuple[pa.Table, pa.Table]:
+def _choose_columns(
+    left: pa.Table, right: pa.Table, sampled: ColumnOverlaps
+) -> tuple[pa.Table, pa.Table]:
     """The columns that share values in the samples, those that share the most first."""
     pairs = []
     for i, j in np.argwhere(sampled.shared > 0).tolist():
@@ -135,8 +138,8 @@ def _likeliest(left: pa.Table, right: pa.Table, sampled: SharedValues) -> tuple[
             continue
         # The sample has nearly all values of a column that repeats them, but few of a key.
         most = min(
-            len(left_column) * _seen(right_column, right.num_rows),
-            len(right_column) * _seen(left_column, left.num_rows),
+            len(left_column) * _seen_share(right_column, right.num_rows),
+            len(right_column) * _seen_share(left_column, left.num_rows),
         )
         share = min(1.0, int(sampled.shared[i, j]) / max(most, 1.0))
         keys = max(left_column.profile.key_likeness, right_column.profile.key_likeness)
@@ -157,16 +160,18 @@ def _likeliest(left: pa.Table, right: pa.Table, sampled: SharedValues) -> tuple[
     return chosen[0], chosen[1]
 
 
-def _seen(column: EncodedColumn, rows: int) -> float:
+def _seen_share(column: EncodedColumn, rows: int) -> float:
     """The approximate share of a column's distinct values that a sample of its rows has."""
     return float((column.profile.rows / max(rows, 1)) ** column.profile.uniqueness)
 
 
-def _shared(left: Sequence[EncodedColumn], right: Sequence[EncodedColumn], size: int) -> Array:
+def _count_shared(
+    left: Sequence[EncodedColumn], right: Sequence[EncodedColumn], size: int
+) -> Array:
     """Count the shared values of each pair by looking up the smaller column in the larger."""
     shared = np.zeros((len(left), len(right)), np.int64)
     for larger_side, smaller_side, table in ((left, right, shared), (right, left, shared.T)):
-        samples = [_sampled(column.codes) for column in smaller_side]
+        samples = [sample_codes(column.codes, SAMPLE) for column in smaller_side]
         present = np.zeros(size, np.bool_)
         for i, column in enumerate(larger_side):
             present[column.codes] = True
@@ -179,7 +184,8 @@ def _shared(left: Sequence[EncodedColumn], right: Sequence[EncodedColumn], size:
     return shared
 
 
-def _sampled(codes: Array) -> Array:
-    if len(codes) <= SAMPLE:
+def sample_codes(codes: Array, most: int) -> Array:
+    """At most this many of the codes, always the same."""
+    if len(codes) <= most:
         return codes
-    return np.random.default_rng(0).choice(codes, SAMPLE, replace=False)
+    return np.random.default_rng(0).choice(codes, most, replace=False)

@@ -55,13 +55,13 @@ def fold_text(text: str) -> str:
     """
     text = text[:LONGEST]
     if not text.isascii():
-        text = unicodedata.normalize("NFKD", _repaired(text).casefold())
+        text = unicodedata.normalize("NFKD", _repair_charset(text).casefold())
     else:
         text = text.lower()
     return " ".join(text.translate(_letters).split())[:LONGEST].rstrip()
 
 
-def _repaired(text: str) -> str:
+def _repair_charset(text: str) -> str:
     for charset in ("latin-1", "cp1252"):
         try:
             return text.encode(charset).decode("utf-8")
@@ -71,7 +71,7 @@ def _repaired(text: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class FoldedColumn:
+class FoldedTexts:
     """The distinct non-empty folded texts of a column, and each row's text (or -1)."""
 
     texts: list[str]
@@ -81,11 +81,11 @@ class FoldedColumn:
         return len(self.texts)
 
 
-def fold_column(values: pa.Array | pa.ChunkedArray) -> FoldedColumn:
+def fold_texts(values: pa.Array | pa.ChunkedArray) -> FoldedTexts:
     """A column's distinct texts, without nulls and texts without a letter or digit.
 
     >>> import pyarrow as pa
-    >>> column = fold_column(pa.array(["Bern", None, "?", "Zug", "Bern"]))
+    >>> column = fold_texts(pa.array(["Bern", None, "?", "Zug", "Bern"]))
     >>> column.texts, column.rows.tolist()
     (['bern', 'zug'], [0, -1, -1, 1, 0])
     """
@@ -99,7 +99,7 @@ def fold_column(values: pa.Array | pa.ChunkedArray) -> FoldedColumn:
     valid = np.array([bool(text) for text in folded] + [False], bool)
     index[valid] = np.arange(int(valid.sum()))
     codes = coded.indices.fill_null(len(folded)).to_numpy(zero_copy_only=False)
-    return FoldedColumn([text for text in folded if text], index[codes])
+    return FoldedTexts([text for text in folded if text], index[codes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class Corpus:
     gram_tokens: Tokens
 
 
-def build_corpus(left: FoldedColumn, right: FoldedColumn) -> Corpus:
+def build_corpus(left: FoldedTexts, right: FoldedTexts) -> Corpus:
     """Cut the texts of two columns into words and 3-grams."""
     from lakejoin.kernels.fuzzy_distances import MAX_WORDS
     from lakejoin.kernels.fuzzy_tokens import cut_words, hash_words, index_hashes
@@ -143,28 +143,32 @@ def build_corpus(left: FoldedColumn, right: FoldedColumn) -> Corpus:
     first, begins, ends = cut_words(points, starts, MAX_WORDS)
     hashes = hash_words(points, begins, ends)
     words, seen = index_hashes(hashes)
-    tokens, rarity = _weighed(first, words, len(seen), len(left))
-    numeric = _numbers(points, begins[seen], ends[seen]) | np.isin(hashes[seen], _hashes(_ROMAN))
+    tokens, rarity = _weigh_tokens(first, words, len(seen), len(left))
+    numeric = _mark_numeric(points, begins[seen], ends[seen]) | np.isin(
+        hashes[seen], _hashes(_ROMAN)
+    )
     in_keys = np.zeros(len(seen), bool)
     in_keys[words[first[len(left)] :]] = True
     rarity *= _weight_of_words(hashes[seen], (ends - begins)[seen]) / np.log1p(len(texts))
-    threes = grams(points, first, begins, ends, 3, len(left))
+    threes = cut_grams(points, first, begins, ends, 3, len(left))
     return Corpus(
         len(left), len(right), points, starts, first, begins, ends, words, numeric, in_keys,
         rarity, tokens, threes,
     )  # fmt: skip
 
 
-def grams(points: Array, first: Array, begins: Array, ends: Array, size: int, left: int) -> Tokens:
+def cut_grams(
+    points: Array, first: Array, begins: Array, ends: Array, size: int, left: int
+) -> Tokens:
     """The q-grams of texts, the first `left` of which are of the left column."""
     from lakejoin.kernels.fuzzy_tokens import hash_grams, index_hashes
 
     start, hashes = hash_grams(points, first, begins, ends, size)
     ids, seen = index_hashes(hashes)
-    return _weighed(start, ids, len(seen), left)[0]
+    return _weigh_tokens(start, ids, len(seen), left)[0]
 
 
-def _weighed(start: Array, ids: Array, distinct: int, left: int) -> tuple[Tokens, Array]:
+def _weigh_tokens(start: Array, ids: Array, distinct: int, left: int) -> tuple[Tokens, Array]:
     """Tokens with their weights, and the rarity of each: ln(1 + texts / texts that contain it).
 
     The column that contains it more often counts: a token is not less rare for being in both.
@@ -178,7 +182,7 @@ def _weighed(start: Array, ids: Array, distinct: int, left: int) -> tuple[Tokens
     return Tokens(start, ids, compute_unit_weights(start, ids, counts, rarity), distinct), rarity
 
 
-def _numbers(points: Array, begins: Array, ends: Array) -> Array:
+def _mark_numeric(points: Array, begins: Array, ends: Array) -> Array:
     """Which words contain a digit."""
     from lakejoin.kernels.fuzzy_tokens import mark_words_with
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.joins.fuzzy.corpus import FoldedColumn, build_corpus, fold_column, fold_text
+from lakejoin.joins.fuzzy.corpus import FoldedTexts, build_corpus, fold_text, fold_texts
 from lakejoin.joins.fuzzy.match_choice import ChosenMatches, FuzzyOptions, FuzzyRule, choose_matches
 from lakejoin.joins.fuzzy.pair_evidence import TextIndex
+from lakejoin.joins.row_keys import find_first_rows
 from lakejoin.model import Array
 from lakejoin.signals.chance import evidence, match_chance
 
@@ -56,8 +57,8 @@ def find_fuzzy_join(
     >>> import pyarrow as pa
     >>> left = pa.table({"no": [1, 2, 3], "town": ["Zürich (city)", "BERN", "City of Geneva"]})
     >>> right = pa.table({"name": ["Geneva", "Zurich", "Bern", "Basel"], "area": [16, 88, 52, 24]})
-    >>> found = find_fuzzy_join(left, right)
-    >>> found.left_column, found.right_column, found.key_side, found.matches.right_rows.tolist()
+    >>> join = find_fuzzy_join(left, right)
+    >>> join.left_column, join.right_column, join.key_side, join.matches.right_rows.tolist()
     ('town', 'name', 'right', [1, 2, 0])
     """
     options = options or FuzzyOptions()
@@ -71,9 +72,9 @@ def find_fuzzy_join(
         tries = [pair for pair in tries if _promise(*pair) > 0][:_TRIED]
     best: FuzzyJoin | None = None
     for left_column, right_column in tries:
-        for found in _match_both_ways(left_column, right_column, options, bool(on)):
-            if best is None or _reach(found) > _reach(best):
-                best = found
+        for candidate in _match_both_directions(left_column, right_column, options, bool(on)):
+            if best is None or _reach(candidate) > _reach(best):
+                best = candidate
     return best
 
 
@@ -136,22 +137,24 @@ def _promise(left: _Named, right: _Named) -> float:
     )
 
 
-def _match_both_ways(
-    left: _Named, right: _Named, options: FuzzyOptions, given: bool
+def _match_both_directions(
+    left: _Named, right: _Named, options: FuzzyOptions, named: bool
 ) -> list[FuzzyJoin]:
     """The matches with the right column as key, and with the left one."""
-    found = []
-    if right.share >= _KEY or (given and right.share >= left.share):
+    candidates = []
+    if right.share >= _KEY or (named and right.share >= left.share):
         matches = fuzzy_matches(left.values, right.values, options)
-        found.append(FuzzyJoin(left.name, right.name, "right", matches))
-    if left.share >= _KEY or (given and left.share > right.share):
+        candidates.append(FuzzyJoin(left.name, right.name, "right", matches))
+    if left.share >= _KEY or (named and left.share > right.share):
         matches = _swap_sides(fuzzy_matches(right.values, left.values, options))
-        found.append(FuzzyJoin(left.name, right.name, "left", matches))
-    return [candidate for candidate in found if _believed(left, right, candidate.matches, given)]
+        candidates.append(FuzzyJoin(left.name, right.name, "left", matches))
+    return [
+        candidate for candidate in candidates if _is_believed(left, right, candidate.matches, named)
+    ]
 
 
-def _believed(left: _Named, right: _Named, matches: FuzzyMatches, given: bool) -> bool:
-    if given:
+def _is_believed(left: _Named, right: _Named, matches: FuzzyMatches, named: bool) -> bool:
+    if named:
         return len(matches) > 0
     import pyarrow.compute as pc
 
@@ -181,9 +184,9 @@ def _swap_sides(matches: FuzzyMatches) -> FuzzyMatches:
     )
 
 
-def _reach(found: FuzzyJoin) -> float:
+def _reach(candidate: FuzzyJoin) -> float:
     """The expected number of correct pairs; a key on the right breaks ties."""
-    return float(found.matches.chance.sum()) + (found.key_side == "right") * 1e-6
+    return float(candidate.matches.chance.sum()) + (candidate.key_side == "right") * 1e-6
 
 
 def _none(kind: type) -> Array:
@@ -224,12 +227,12 @@ def fuzzy_matches(
     >>> import pyarrow as pa
     >>> left = pa.array(["Zürich (city)", "BERN", "City of Geneva", None, "Lugano"])
     >>> right = pa.array(["Geneva", "Zurich", "Bern", "Basel"])
-    >>> found = fuzzy_matches(left, right)
-    >>> list(zip(found.left_rows.tolist(), found.right_rows.tolist()))
+    >>> matches = fuzzy_matches(left, right)
+    >>> list(zip(matches.left_rows.tolist(), matches.right_rows.tolist()))
     [(0, 1), (1, 2), (2, 0)]
     """
     options = options or FuzzyOptions()
-    texts, keys = fold_column(left), fold_column(right)
+    texts, keys = fold_texts(left), fold_texts(right)
     if not len(texts) or not len(keys):
         return FuzzyMatches()
     corpus = build_corpus(texts, keys)
@@ -237,7 +240,7 @@ def fuzzy_matches(
 
 
 def _known_texts(
-    left: FoldedColumn, right: FoldedColumn, known: tuple[Array, Array] | None
+    left: FoldedTexts, right: FoldedTexts, known: tuple[Array, Array] | None
 ) -> tuple[Array, Array]:
     """The known matches as distinct pairs of texts."""
     if known is None or not len(known[0]):
@@ -248,7 +251,7 @@ def _known_texts(
     return both // len(right), both % len(right)
 
 
-def _rows(texts: FoldedColumn, keys: FoldedColumn, chosen: ChosenMatches) -> FuzzyMatches:
+def _rows(texts: FoldedTexts, keys: FoldedTexts, chosen: ChosenMatches) -> FuzzyMatches:
     """Convert matching texts to rows: all rows of one text with all rows of the other."""
     pair_of = np.full(len(texts) + 1, -1, np.int64)  # the last entry is for rows without a text
     pair_of[chosen.texts] = np.arange(len(chosen.texts))
@@ -282,15 +285,13 @@ def nearest_texts(left: pa.Array, right: pa.Array, rows: Array) -> tuple[Array, 
     ([1, -1], [0.0, 1.0])
     """
     rows = np.asarray(rows, np.int64)
-    texts, keys = fold_column(left.take(rows)), fold_column(right)
+    texts, keys = fold_texts(left.take(rows)), fold_texts(right)
     nearest, far = np.full(len(rows), -1, np.int64), np.ones(len(rows))
     if not len(texts) or not len(keys):
         return nearest, far
     corpus = build_corpus(texts, keys)
     near = TextIndex(corpus).nearest(np.arange(corpus.left), 1)
-    first_row = np.full(len(keys) + 1, -1, np.int64)
-    first_row[keys.rows[::-1]] = np.arange(len(keys.rows))[::-1]
-    first_row[-1] = -1
+    first_row = find_first_rows(keys.rows, len(keys))
     valid = texts.rows >= 0
     nearest[valid] = first_row[near.keys[texts.rows[valid], 0]]
     far[valid] = np.clip(1.0 - near.alike[texts.rows[valid], 0], 0.0, 1.0)

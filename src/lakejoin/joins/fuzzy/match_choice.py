@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.joins.fuzzy.corpus import Corpus, Tokens, grams
+from lakejoin.joins.fuzzy.corpus import Corpus, Tokens, cut_grams
 from lakejoin.joins.fuzzy.pair_evidence import (
-    CandidatePairs,
     TextIndex,
+    TextPairs,
     candidate_pairs,
     match_probabilities,
     pair_features,
@@ -47,25 +47,26 @@ def choose_matches(corpus: Corpus, known: KnownMatches, options: FuzzyOptions) -
     index = TextIndex(corpus)
     texts = np.flatnonzero(unmatched)
     pairs = candidate_pairs(corpus, texts, index.nearest(texts), claimed)
-    doubt = word_doubts(corpus, index, pairs, known, options.seed)
+    doubt = word_doubts(corpus, index, pairs, known)
     chance = match_probabilities(pair_features(corpus, pairs, doubt), pairs.texts)
     if options.precision == 1:
         matched = np.flatnonzero(~unmatched)
         second = candidate_pairs(corpus, matched, index.nearest(matched), claimed)
-        return _strictly(corpus, pairs, chance, known, second, options.one_to_one)
+        return _take_strictly(corpus, pairs, chance, known, second, options.one_to_one)
     best = _best_of_texts(pairs, chance)
     if options.one_to_one:
         best = _best_of_keys(pairs, chance, best[~np.isin(pairs.keys[best], claimed)])
-    return _likely(corpus, pairs.texts[best], pairs.keys[best], chance[best], options.precision)
+    texts, keys = pairs.texts[best], pairs.keys[best]
+    return _take_likely(corpus, texts, keys, chance[best], options.precision)
 
 
-def _best_of_texts(pairs: CandidatePairs, chance: Array) -> Array:
+def _best_of_texts(pairs: TextPairs, chance: Array) -> Array:
     """The most probable pair of every text."""
     order = np.lexsort((pairs.keys, -chance, pairs.texts))
     return np.asarray(order[_first_of(pairs.texts[order])])
 
 
-def _best_of_keys(pairs: CandidatePairs, chance: Array, chosen: Array) -> Array:
+def _best_of_keys(pairs: TextPairs, chance: Array, chosen: Array) -> Array:
     """The most probable of the chosen pairs of every key."""
     order = chosen[np.lexsort((pairs.texts[chosen], -chance[chosen], pairs.keys[chosen]))]
     return np.sort(order[_first_of(pairs.keys[order])])
@@ -77,7 +78,7 @@ def _first_of(groups: Array) -> Array:
     return first
 
 
-def _likely(
+def _take_likely(
     corpus: Corpus, texts: Array, keys: Array, chance: Array, precision: float
 ) -> ChosenMatches:
     """The most pairs whose mean probability reaches the precision, and rules describing them."""
@@ -104,12 +105,12 @@ def _probable_enough(chance: Array, precision: float) -> Array:
     return chosen
 
 
-def _strictly(
+def _take_strictly(
     corpus: Corpus,
-    pairs: CandidatePairs,
+    pairs: TextPairs,
     chance: Array,
     known: KnownMatches,
-    second: CandidatePairs,
+    second: TextPairs,
     one_to_one: bool,
 ) -> ChosenMatches:
     """All pairs of the one rule that gives no text a second key."""
@@ -117,11 +118,11 @@ def _strictly(
     texts = np.concatenate([pairs.texts, second.texts])
     keys = np.concatenate([pairs.keys, second.keys])
     far = pair_distances(corpus, texts, keys)
-    own = np.isin(texts * corpus.right + keys, known[0] * corpus.right + known[1])
-    forbidden = (np.arange(len(texts)) >= count) & ~own
+    is_known = np.isin(texts * corpus.right + keys, known[0] * corpus.right + known[1])
+    forbidden = (np.arange(len(texts)) >= count) & ~is_known
     if one_to_one:
-        forbidden |= np.isin(keys, known[1]) & ~own
-    rest = ~own
+        forbidden |= np.isin(keys, known[1]) & ~is_known
+    rest = ~is_known
     measure, threshold = strict_rule(
         far[:, rest], Constraint(texts[rest], keys[rest], forbidden[rest], one_to_one)
     )
@@ -160,17 +161,17 @@ def pair_distances(corpus: Corpus, texts: Array, keys: Array) -> Array:
         compute_jaro_winkler_distances,
     )
 
-    c, theirs = corpus, keys + corpus.left
-    twos = grams(c.points, c.first, c.begins, c.ends, 2, c.left)
+    c, key_texts = corpus, keys + corpus.left
+    twos = cut_grams(c.points, c.first, c.begins, c.ends, 2, c.left)
     kinds = {"words": c.word_tokens, "2-grams": twos, "3-grams": c.gram_tokens}
     out = np.empty((len(PLAIN_MEASURES), len(texts)))
     for i, (tokens, distance) in enumerate(PLAIN_MEASURES):
         if distance == "edit":
-            out[i] = compute_edit_distances(c.points, c.starts, texts, theirs)
+            out[i] = compute_edit_distances(c.points, c.starts, texts, key_texts)
         elif distance == "jaro-winkler":
-            out[i] = compute_jaro_winkler_distances(c.points, c.starts, texts, theirs)
+            out[i] = compute_jaro_winkler_distances(c.points, c.starts, texts, key_texts)
         else:
-            out[i] = _set_distance(kinds[tokens], distance, texts, theirs)
+            out[i] = _set_distance(kinds[tokens], distance, texts, key_texts)
     return np.clip(out, 0.0, 1.0)
 
 
@@ -198,19 +199,19 @@ def describe_matches(
     the rule that adds the most comes first. -1 for matches that no plain rule describes.
     """
     rule = np.full(far.shape[1], -1, np.int64)
-    found: list[tuple[int, float]] = []
+    rules: list[tuple[int, float]] = []
     waiting = joined.copy()
     largest = [_largest_threshold(row, joined, precision) for row in far]
-    while len(found) < _MOST_PLAIN:
+    while len(rules) < _MOST_PLAIN:
         adds = [int((waiting & (row <= s)).sum()) for row, s in zip(far, largest, strict=True)]
         best = int(np.argmax(adds))
         if adds[best] < max(2, _WORTH * joined.sum()):
             break
         chosen = waiting & (far[best] <= largest[best])
-        rule[chosen] = len(found)
+        rule[chosen] = len(rules)
         waiting &= ~chosen
-        found.append((best, largest[best]))
-    return found, rule
+        rules.append((best, largest[best]))
+    return rules, rule
 
 
 def _largest_threshold(far: Array, joined: Array, precision: float) -> float:
@@ -288,13 +289,11 @@ class FuzzyOptions:
 
     `precision` is the least share of correct matches, as estimated without examples. At 1, nothing
     is estimated: instead, a rule may not give any text two keys. With `one_to_one`, every key
-    matches at most one distinct text. The seed samples the keys to compare with each other if
-    there are very many.
+    matches at most one distinct text.
     """
 
     precision: float = 0.9
     one_to_one: bool = False
-    seed: int = 0
 
     def __post_init__(self) -> None:
         if not 0 < self.precision <= 1:

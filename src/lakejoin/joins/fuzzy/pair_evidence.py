@@ -21,7 +21,7 @@ _DOUBT = (-1.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
-class CandidatePairs:
+class TextPairs:
     """Indexes of texts and keys that may match; pairs of a text are adjacent.
 
     `key_lead` is how much more similar to its text the key is than any other key (negative if
@@ -38,24 +38,23 @@ class CandidatePairs:
         return len(self.texts)
 
 
-def candidate_pairs(
-    corpus: Corpus, texts: Array, near: NearestKeys, claimed: Array
-) -> CandidatePairs:
+def candidate_pairs(corpus: Corpus, texts: Array, near: NearestKeys, claimed: Array) -> TextPairs:
     """The pairs of each text with its nearest keys; `claimed` keys already have an equal text."""
     from lakejoin.kernels.fuzzy_tokens import compute_leads
 
     there = near.keys >= 0
-    own = np.repeat(texts, there.sum(axis=1))
+    paired_texts = np.repeat(texts, there.sum(axis=1))
     keys, alike = near.keys[there].astype(np.int64), near.alike[there].astype(np.float64)
     text_lead = compute_leads(keys, alike, corpus.right)
     is_claimed = np.zeros(corpus.right, bool)
     is_claimed[claimed] = True
     text_lead[is_claimed[keys]] = np.minimum(text_lead, alike - 1.0)[is_claimed[keys]]
-    return CandidatePairs(own, keys, alike, compute_leads(own, alike, corpus.left), text_lead)
+    key_lead = compute_leads(paired_texts, alike, corpus.left)
+    return TextPairs(paired_texts, keys, alike, key_lead, text_lead)
 
 
 def word_doubts(
-    corpus: Corpus, index: TextIndex, pairs: CandidatePairs, known: tuple[Array, Array], seed: int
+    corpus: Corpus, index: TextIndex, pairs: TextPairs, known: tuple[Array, Array]
 ) -> Array:
     """How much each word, if only one of the texts has it, counts against a pair.
 
@@ -67,7 +66,7 @@ def word_doubts(
 
     keys = np.arange(corpus.right)
     if len(keys) > _MOST_KEYS:
-        keys = np.sort(np.random.default_rng(seed).choice(keys, _MOST_KEYS, replace=False))
+        keys = np.sort(np.random.default_rng(0).choice(keys, _MOST_KEYS, replace=False))
     near = index.nearest(keys + corpus.left, 1)
     close = near.alike[:, 0] >= _ALIKE
     c = corpus
@@ -82,7 +81,7 @@ def word_doubts(
     return np.clip(np.log((differing * scale + 0.5) / (same + 0.5)), *_DOUBT)
 
 
-def pair_features(corpus: Corpus, pairs: CandidatePairs, doubt: Array) -> Array:
+def pair_features(corpus: Corpus, pairs: TextPairs, doubt: Array) -> Array:
     """The features of each pair, one row per pair."""
     from lakejoin.kernels.fuzzy_distances import compare_words
 
@@ -171,8 +170,8 @@ def _both(words: Tokens, grams: Tokens) -> Tokens:
     return Tokens(start, ids, weights * np.float32(np.sqrt(0.5)), words.count + grams.count)
 
 
-# In the order of `evidence`: the share of rarity that is paired, differing numbers on both sides,
-# doubts from the unpaired words, leads over other keys and over other texts.
+# In the order of `pair_features`: the share of rarity that is paired, differing numbers on both
+# sides, doubts from the unpaired words, leads over other keys and over other texts.
 WEIGHTS = np.array([11.0, -2.0, -0.6, 0.65, 1.25])
 INTERCEPT = -7.0  # intercept, as the choice "none" weighs 0
 _USUAL = 0.8  # share of texts with a match in the training tables

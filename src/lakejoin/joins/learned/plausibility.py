@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Constant, Program, is_cut, takes_all
 from lakejoin.joins.learned.program_cover import LearningTables, ScoredProgram
-from lakejoin.joins.learned.program_scores import KeyTable, hashes_of
+from lakejoin.joins.learned.program_scores import KeyTable
 from lakejoin.joins.learned.row_samples import sample_rows
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn
 from lakejoin.model import Array, ColumnType, ValueRules
@@ -30,7 +30,7 @@ _SHORT = 5.0  # characters on average
 _SHARES = ((20.0, 0.15), (8.0, 0.3), (_SHORT, 0.5), (0.0, 0.65))
 _SHARE_IF_CUT = 0.9
 _NEARLY_ALL, _FEW_NATS = 0.8, 6.0  # of a tiny table
-_TOLD_APART = 0.8
+_MOSTLY_DISTINCT = 0.8
 _OFTEN = 0.2
 _LOOKED_AT = 500
 _WORD = 2  # least letters of a constant that may be a value
@@ -88,7 +88,7 @@ class ProgramEvidence:
         rare = self.chance <= _RARE and self.length >= _SHORT
         if self.nats < (_NATS_IF_RARE if rare else _NATS):
             if self.chance <= _RARE:
-                return "so few values match that it may be a coincidence"
+                return "too few values match to rule out coincidence"
             return f"{self.chance:.0%} of deliberately wrong values would match too"
         return ""
 
@@ -110,10 +110,10 @@ def weigh_programs(
     rows = np.flatnonzero(matches >= 0)
     texts = _lower(apply_program(programs[0].program, _some(tables.source, rows)))
     if len(outputs) <= len(keys):
-        chance = match_chance_by(texts.unique().drop_null(), _is_in(keys))
+        chance = match_chance_by(texts.unique().drop_null(), keys.contains)
     else:
         sample = _lower(tables.target.take(sample_rows(len(tables.target), _LOOKED_AT, 2)))
-        chance = match_chance_by(sample.unique().drop_null(), _is_in(outputs))
+        chance = match_chance_by(sample.unique().drop_null(), outputs.contains)
     mixed = programs[0].by_chance * len(rows) / max(1, int(np.count_nonzero(hashes)))
     length = _mean_length(texts)
     dates = _are_dates(tables)
@@ -150,12 +150,6 @@ def _some(source: pa.Table, rows: Array) -> pa.Table:
     return source.take(rows[sample_rows(len(rows), _LOOKED_AT, 2)])
 
 
-def _is_in(keys: KeyTable) -> Any:
-    import pyarrow as pa
-
-    return lambda texts: pa.array(keys.codes_of(hashes_of(texts)) >= 0)
-
-
 def _lower(texts: pa.LargeStringArray) -> pa.LargeStringArray:
     import pyarrow.compute as pc
 
@@ -176,7 +170,7 @@ def _are_dates(tables: LearningTables) -> bool:
 
 def _are_shared(outputs: KeyTable, hashes: Array) -> bool:
     """Whether many source rows share a key."""
-    return len(outputs) < _TOLD_APART * max(1, int(np.count_nonzero(hashes)))
+    return len(outputs) < _MOSTLY_DISTINCT * max(1, int(np.count_nonzero(hashes)))
 
 
 def _digits(program: Program) -> int:
@@ -190,11 +184,11 @@ def match_keys(
 ) -> Array:
     """The key that each source row matches, `NO_KEY` for none."""
     texts = apply_program(program, tables.source)
-    codes = _met_exactly(tables, program, texts, key)
+    codes = _match_exactly(tables, program, texts, key)
     return key.codes_of(encode_query(texts, rules)) if codes is None else codes
 
 
-def _met_exactly(
+def _match_exactly(
     tables: LearningTables, program: Program, made: pa.LargeStringArray, key: KeyColumn
 ) -> Array | None:
     """The keys that the results equal exactly; None if any result equals no key."""

@@ -22,7 +22,7 @@ from lakejoin.joins.learned.program_scores import (
     Scorer,
     coincidence_rate,
     fit_case,
-    hashes_of,
+    hash_texts,
 )
 from lakejoin.joins.learned.row_pairs import RowPair
 from lakejoin.joins.learned.row_samples import Sample, SampleOptions, TextColumn
@@ -77,25 +77,25 @@ class LearningTables:
     target_sample: TextColumn
     columns: int = 1  # of the target
     known_keys: KeyTable | None = None  # of the whole target, if already computed
-    _made: dict[Program, Array] = field(default_factory=dict)
-    _met: dict[Program, Array] = field(default_factory=dict)
+    _results: dict[Program, Array] = field(default_factory=dict)
+    _matches: dict[Program, Array] = field(default_factory=dict)
 
     @cached_property
     def keys(self) -> KeyTable:
         """The keys of the whole target."""
-        return self.known_keys or KeyTable(hashes_of(self.target))
+        return self.known_keys or KeyTable(hash_texts(self.target))
 
     def result_hashes(self, program: Program) -> Array:
         """The program's results for the whole source, as hashes."""
-        if program not in self._made:
-            self._made[program] = hashes_of(apply_program(program, self.source))
-        return self._made[program]
+        if program not in self._results:
+            self._results[program] = hash_texts(apply_program(program, self.source))
+        return self._results[program]
 
     def matched_keys(self, program: Program) -> Array:
         """The key code that each row of the whole source matches, -1 for none."""
-        if program not in self._met:
-            self._met[program] = self.keys.codes_of(self.result_hashes(program))
-        return self._met[program]
+        if program not in self._matches:
+            self._matches[program] = self.keys.codes_of(self.result_hashes(program))
+        return self._matches[program]
 
     def first_matches(self, programs: Sequence[ScoredProgram]) -> tuple[Array, Array]:
         """The result of the first matching program for every source row, and its key code.
@@ -132,14 +132,14 @@ def learn_programs(tables: LearningTables, options: LearnOptions) -> list[Scored
     >>> names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
     >>> users = pa.array(["alovelace", "aturing", "ghopper", "kgödel"], pa.large_string())
     >>> tables = LearningTables(names, users, Sample(names), TextColumn(users))
-    >>> for found in learn_programs(tables, LearnOptions()):
-    ...     print(found.program)
+    >>> for scored in learn_programs(tables, LearnOptions()):
+    ...     print(scored.program)
     lower(substring(name, 0, 1)) + lower(split(name, " ")[1])
     """
     programs: list[ScoredProgram] = []
     source, target = tables.source_sample, tables.target_sample
     while len(programs) < options.programs and source.num_rows and len(target):
-        scorer = Scorer(source.table, KeyTable(hashes_of(target.array)), source.applier)
+        scorer = Scorer(source.table, KeyTable(hash_texts(target.array)), source.applier)
         size = min(source.num_rows, len(scorer.keys))
         # A first program may match fewer keys of a tiny table; later ones a share of the rest.
         fewest = _FEWEST if programs else max(2, min(_FEWEST, size))
@@ -151,18 +151,18 @@ def learn_programs(tables: LearningTables, options: LearnOptions) -> list[Scored
             break
         cased = fit_case(best.program, source, target.array)
         programs.append(ScoredProgram(cased, best.by_chance))
-        source, target = _left_over(cased, tables, source, target)
+        source, target = _drop_matched(cased, tables, source, target)
     return programs
 
 
-def _left_over(
+def _drop_matched(
     program: Program, tables: LearningTables, source: Sample, target: TextColumn
 ) -> tuple[Sample, TextColumn]:
     """The sampled rows that the program does not match in the whole tables."""
-    source_codes = tables.keys.codes_of(hashes_of(source.applier.apply(program)))
+    source_codes = tables.keys.codes_of(hash_texts(source.applier.apply(program)))
     if (source_codes >= 0).all():
         return source.without(source_codes >= 0), target
-    target_codes = KeyTable(tables.result_hashes(program)).codes_of(hashes_of(target.array))
+    target_codes = KeyTable(tables.result_hashes(program)).codes_of(hash_texts(target.array))
     return source.without(source_codes >= 0), target.without(target_codes >= 0)
 
 
@@ -173,7 +173,7 @@ def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> Score
         matched, rows = scorer.score(program)
         # A fragment matches more by chance than the whole text: it must match clearly more.
         reach = matched * (_CUT if is_cut(program) else 1.0), rows, -len(program.operators)
-        if reach > reached and _enough(program, scorer, fewest):
+        if reach > reached and _matches_enough(program, scorer, fewest):
             chance = coincidence_rate(program, scorer)
             if chance < MOST_COINCIDENCE:
                 best, reached = ScoredProgram(program, chance), reach
@@ -201,11 +201,11 @@ def _candidates(
     for pairs, columns in _groups(source, target, options):
         if len(pairs) < min(_SIZES):
             continue
-        for steps in _learned(source, target, pairs, columns, explained, options):
+        for steps in _learn_from_sets(source, target, pairs, columns, explained, options):
             if steps in tried:
                 explained.add(tried[steps])
                 continue
-            tried[steps] = scorer.fitted(steps)
+            tried[steps] = scorer.fit_steps(steps)
             yield tried[steps]
 
 
@@ -214,22 +214,22 @@ class _Explained:
 
     def __init__(self, scorer: Scorer, target: TextColumn) -> None:
         self._scorer = scorer
-        self._keys = scorer.keys.codes_of(hashes_of(target.array))
-        self._met: dict[Program, Array] = {}
+        self._keys = scorer.keys.codes_of(hash_texts(target.array))
+        self._matches: dict[Program, Array] = {}
 
     def add(self, program: Program) -> None:
-        if program not in self._met:
-            self._met[program] = self._scorer.matched_keys(program)
+        if program not in self._matches:
+            self._matches[program] = self._scorer.matched_keys(program)
 
     def all_of(self, pairs: Sequence[RowPair]) -> bool:
         """Whether one such program explains all these pairs, so that they teach nothing new."""
         return any(
             all(codes[pair.source] == self._keys[pair.target] for pair in pairs)
-            for codes in self._met.values()
+            for codes in self._matches.values()
         )
 
 
-def _learned(
+def _learn_from_sets(
     source: Sample,
     target: TextColumn,
     pairs: list[RowPair],
@@ -277,11 +277,11 @@ def _groups(
 ) -> Iterator[tuple[list[RowPair], Array]]:
     """Row pairs and the columns to start with: the best single columns, then all together."""
     pairer, count = source.pairer(target), len(source.columns)
-    found = [
+    groups = [
         (pairer.of_column(column, options.row_pairs), np.array([column])) for column in range(count)
     ]
-    found.sort(key=lambda group: -sum(pair.score * pair.shared for pair in group[0]))
-    yield from found[: options.column_pairs]
+    groups.sort(key=lambda group: -sum(pair.score * pair.shared for pair in group[0]))
+    yield from groups[: options.column_pairs]
     if count > 1:
         yield pairer.of_several(), np.arange(count)
 
@@ -303,7 +303,7 @@ def _example_sets(examples: int, count: int, seed: int) -> Array:
     return np.array([(*chosen, *[-1] * (most - len(chosen))) for chosen in drawn], np.int64)
 
 
-def _enough(program: Program, scorer: Scorer, fewest: float) -> bool:
+def _matches_enough(program: Program, scorer: Scorer, fewest: float) -> bool:
     """Whether enough keys are matched to rule out chance.
 
     The matching text must come from the source, not from constants, unless nearly all keys match.

@@ -11,6 +11,7 @@ import numpy as np
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Program, is_shorter
+from lakejoin.joins.join_key import RejectedJoin
 from lakejoin.joins.learned.plausibility import ProgramEvidence, match_keys, weigh_programs
 from lakejoin.joins.learned.program_cover import (
     ENOUGH,
@@ -22,7 +23,7 @@ from lakejoin.joins.learned.program_cover import (
 from lakejoin.joins.learned.program_scores import KeyTable
 from lakejoin.joins.learned.row_samples import Sample, TextColumn, sample_rows, sample_sizes
 from lakejoin.joins.learned.target_columns import further_targets, key_targets, text_columns
-from lakejoin.joins.row_keys import NO_KEY, KeyColumn, Keys, Pairing
+from lakejoin.joins.row_keys import NO_KEY, KeyColumn, Keys, Pairing, find_first_rows
 from lakejoin.model import Array, ValueRules
 from lakejoin.values.column_encoder import encode_query
 
@@ -41,7 +42,7 @@ def _no_rows() -> Array:
 class LearnedProgram:
     """A program, and how many source rows it matches that earlier programs do not.
 
-    `coincidence_rate` is the number of rows that deliberately wrong values would match, per matched row.
+    `by_chance` is the number of rows that deliberately wrong values would match, per matched row.
     """
 
     program: Program
@@ -54,10 +55,10 @@ class LearnedJoin:
     """How two tables join: the side that is rewritten, by which programs, and the matching rows.
 
     `programs` are sorted best first, and a row is joined by the first one that finds a match:
-    `which` is its index for every pair. They match the result of `target` on the other side: a
+    `program_of` is its index for every pair. They match the result of `target` on the other side: a
     column, a part of one, or several together; `key_of` is the code of this key in each row, below
-    `key_count`. Without programs, nothing was found; `doubted` is then the best rejected
-    candidate. `weigh_programs` is the evidence, if no columns were named.
+    `key_count`. Without programs, nothing was found; `rejected` is then the best rejected
+    candidate. `evidence` is given if no columns were named.
     """
 
     source_side: str = ""  # the side that the programs rewrite: left or right
@@ -86,16 +87,12 @@ class LearnedJoin:
 
 
 @dataclass(frozen=True, slots=True)
-class RejectedPrograms:
-    """The best candidate that was rejected; `words` say what would match what.
+class RejectedPrograms(RejectedJoin):
+    """The best candidate that was rejected.
 
     `learned` has its programs, for callers with more evidence, such as other columns that agree.
     """
 
-    words: str
-    left_rows: int
-    right_rows: int
-    why: str
     learned: LearnedJoin
 
 
@@ -240,23 +237,23 @@ def _learn_candidate(
         len(program.columns),
         target.keys.get(program),
     )
-    programs = _without_shorter(learn_programs(tables, options))
+    programs = _drop_shorter(learn_programs(tables, options))
     if not programs:
         return None
     evidence = None if target.named else weigh_programs(tables, program, programs)
     return _Candidate(forth, program, tables, programs, _reach(tables, programs), evidence)
 
 
-def _without_shorter(programs: list[ScoredProgram]) -> list[ScoredProgram]:
+def _drop_shorter(programs: list[ScoredProgram]) -> list[ScoredProgram]:
     """Drop programs that only take fewer characters than an earlier one.
 
     If the longer text matches nothing, its beginning matches by coincidence: ABTC is not ABT.
     """
-    kept: list[ScoredProgram] = []
+    longest: list[ScoredProgram] = []
     for believed in programs:
-        if not any(is_shorter(believed.program, other.program) for other in kept):
-            kept.append(believed)
-    return kept
+        if not any(is_shorter(believed.program, other.program) for other in longest):
+            longest.append(believed)
+    return longest
 
 
 def _some(rows: Any, size: int, seed: int) -> Any:
@@ -336,15 +333,14 @@ def apply_learned(learned: LearnedJoin, left: pa.Table, right: pa.Table, rules: 
     assert learned.target is not None, "programs lead to a key"
     source, target = (left, right) if learned.source_side == "left" else (right, left)
     key = KeyColumn(encode_query(apply_program(learned.target, target), rules))
-    exists = np.zeros(key.count + 1, bool)  # the last for `NO_KEY`
-    exists[key.codes[key.codes >= 0]] = True
+    exists = find_first_rows(key.codes, key.count) >= 0
     codes = np.full(source.num_rows, NO_KEY, np.int64)
     for supported in learned.programs:
         waiting = np.flatnonzero(codes == NO_KEY)
         if not len(waiting):
             break
         texts = apply_program(supported.program, source.take(waiting))
-        found = key.codes_of(encode_query(texts, rules))
-        codes[waiting] = np.where(exists[found], found, NO_KEY)
-    sides = (codes, key.codes) if learned.source_side == "left" else (key.codes, codes)
-    return Keys(*sides, key.count)
+        matches = key.codes_of(encode_query(texts, rules))
+        codes[waiting] = np.where(exists[matches], matches, NO_KEY)
+    keys = (codes, key.codes) if learned.source_side == "left" else (key.codes, codes)
+    return Keys(*keys, key.count)

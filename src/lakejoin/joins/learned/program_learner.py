@@ -32,7 +32,7 @@ from lakejoin.model import Array
 
 MOST_OPERATORS = 8
 _MOST_NODES = 120
-_MOST_WAYS = 16
+_MOST_VARIANTS = 16
 _MOST_STRETCHES = 31
 _LONGEST_CUT = 10
 
@@ -73,7 +73,7 @@ class Learner:
     >>> names = ["Obama, Barack", "Bush, George W.", "Clinton, Bill"]
     >>> targets = ["Barack Obama", "George W. Bush", "Bill Clinton"]
     >>> steps = Learner(examples_of({"n": names}, targets)).steps(np.arange(3), np.arange(1))
-    >>> print(Program(tuple(step.ways[0] for step in steps)))
+    >>> print(Program(tuple(step.variants[0] for step in steps)))
     split(n, ", ")[1] + " " + split(n, ",")[0]
     """
 
@@ -81,16 +81,13 @@ class Learner:
     memory: RewriteCache = field(default_factory=RewriteCache)
 
     def possible(self, sets: Array, columns: Array) -> Array:
-        """The sets of rows for which a short program may exist; see `kernels.stretches`."""
+        """The sets of rows for which a short program may exist; see `find_possible_sets`."""
         from lakejoin.kernels.shared_substrings import find_possible_sets
 
-        of = self.examples
-        if not len(of):
+        if not len(self.examples):
             return np.zeros(len(sets), bool)
-        found = find_possible_sets(
-            of.chars, of.begins, of.ends, of.goals, self._sharing, sets, columns, MOST_OPERATORS
-        )
-        return np.asarray(found)
+        options = sets, columns, MOST_OPERATORS
+        return np.asarray(find_possible_sets(*self.examples.arrays, self._sharing, *options))
 
     def steps(self, rows: Array, columns: Array) -> tuple[ProgramStep, ...] | None:
         """The steps that make these rows' targets from these columns; None if impossible."""
@@ -104,22 +101,21 @@ class Learner:
     def _sharing(self) -> Array:
         from lakejoin.kernels.shared_substrings import find_shared_columns
 
-        of = self.examples
-        return np.asarray(find_shared_columns(of.chars, of.begins, of.ends, of.goals))
+        return np.asarray(find_shared_columns(*self.examples.arrays))
 
 
 def fewest_substrings(examples: Examples) -> Array:
     """The fewest substrings of its row and of the previous target that make up each target.
 
     >>> from lakejoin.joins.learned.substrings import examples_of
-    >>> fewest_substrings(examples_of({"name": ["Barack Obama", "Bush"]}, ["Obama, B", ", "])).tolist()
+    >>> examples = examples_of({"name": ["Barack Obama", "Bush"]}, ["Obama, B", ", "])
+    >>> fewest_substrings(examples).tolist()
     [3.0, 1.0]
     """
     from lakejoin.kernels.shared_substrings import count_fewest_substrings
 
-    of = examples
-    found = count_fewest_substrings(of.chars, of.begins, of.ends, of.goals, _MOST_STRETCHES)
-    return np.where(found < 0, np.inf, found)
+    counts = count_fewest_substrings(*examples.arrays, _MOST_STRETCHES)
+    return np.where(counts < 0, np.inf, counts)
 
 
 def _best_path(few: ChosenExamples, memory: RewriteCache) -> list[_Edge] | None:
@@ -176,18 +172,18 @@ class _Search:
 
         formed = np.zeros(len(self.firsts), np.bool_)
         formed[len(self.substrings) : len(self.substrings) + len(self.new)] = True
-        of = self.few.examples
-        found = find_shortest_program(
-            of.chars, of.alnum, self.few.goals, self.firsts, self.lasts, self.efforts, formed,
-            MOST_OPERATORS, _MOST_NODES, _LONGEST_CUT,
+        examples = self.few.examples
+        path = find_shortest_program(
+            examples.chars, examples.alnum, self.few.goals, self.firsts, self.lasts, self.efforts,
+            formed, MOST_OPERATORS, _MOST_NODES, _LONGEST_CUT,
         )  # fmt: skip
-        if not len(found):
+        if not len(path):
             return None
         edges: list[_Edge] = []
         position = 0  # in the first example's target
-        for index, start, back, length, drop in found.tolist():
+        for index, start, back, length, drop in path.tolist():
             if index < 0:
-                target = of.targets[self.few.rows[0]]
+                target = examples.targets[self.few.rows[0]]
                 edges.append(Constant(target[position : position + start]))
                 position += start
             else:
@@ -228,11 +224,11 @@ def _operators_of(edge: _Edge) -> Iterator[Operator]:
     backs = {
         start - len(text) for text, start in zip(edge.substring.texts, edge.starts, strict=True)
     }
-    places: list[int] = []
+    offsets: list[int] = []
     if len(set(edge.starts)) == 1:
-        places.append(edge.starts[0])
+        offsets.append(edge.starts[0])
     if len(backs) == 1 and edge.starts != (0,) * len(edge.starts):
-        places.append(backs.pop())
+        offsets.append(backs.pop())
     sizes = {
         len(text) - start for text, start in zip(edge.substring.texts, edge.starts, strict=True)
     }
@@ -241,21 +237,21 @@ def _operators_of(edge: _Edge) -> Iterator[Operator]:
         lengths.append(sizes.pop())
     made = 0
     for length in lengths:
-        for place in places:
+        for offset in offsets:
             for path in edge.substring.paths:
                 yield Extract(
-                    path.column, path.splits, place, length, form=path.form, width=path.width
+                    path.column, path.splits, offset, length, form=path.form, width=path.width
                 )
                 made += 1
-                if made == _MOST_WAYS:
+                if made == _MOST_VARIANTS:
                     return
     if edge.whole and not edge.substring.is_rewritten:
-        yield from _widened(edge.substring)
+        yield from _pad_with_zeros(edge.substring)
         for path in edge.substring.also:
             yield Extract(path.column, path.splits, form=path.form, width=path.width)
 
 
-def _widened(substring: Substring) -> Iterator[Operator]:
+def _pad_with_zeros(substring: Substring) -> Iterator[Operator]:
     """Numbers of one length may be zero-padded; then shorter ones elsewhere need zeros."""
     sizes = {len(text) for text in substring.texts}
     if len(sizes) == 1 and all(text.isdigit() for text in substring.texts):

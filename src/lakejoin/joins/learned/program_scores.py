@@ -29,28 +29,28 @@ def coincidence_rate(program: Program, scorer: Scorer) -> float:
     """The rows that match with wrong values, per row that matches with the right ones.
 
     >>> import pyarrow as pa
-    >>> from lakejoin.joins.learned.program_scores import KeyTable, hashes_of
+    >>> from lakejoin.joins.learned.program_scores import KeyTable, hash_texts
     >>> numbers = pa.table({"price": [f"{7 * i % 100}.{i * 37 % 100:02}" for i in range(50)]})
     >>> keys = pa.array([f"{i:02}" for i in range(100) if i % 5], pa.large_string())
     >>> cents = Program((Extract("price", ((".", 1),)),))
-    >>> coincidence_rate(cents, Scorer(numbers, KeyTable(hashes_of(keys)))) > MOST_COINCIDENCE
+    >>> coincidence_rate(cents, Scorer(numbers, KeyTable(hash_texts(keys)))) > MOST_COINCIDENCE
     True
     """
     _, rows = scorer.score(program)
     parts = program.extracts
     if len(parts) > 1:
-        trials = [_mixed(program, scorer.source, seed) for seed in range(_TRIALS)]
+        trials = [_mix_rows(program, scorer.source, seed) for seed in range(_TRIALS)]
     elif not rows:
         return 0.0
     elif _has_letters(parts[0], scorer.source):
-        return _changed(program, scorer)
+        return _changed_letter_rate(program, scorer)
     else:
-        trials = [_moved(program, scorer.source, by) for by in range(1, _TRIALS + 1)]
+        trials = [_shift_last_digit(program, scorer.source, by) for by in range(1, _TRIALS + 1)]
     matches = [Scorer(source, scorer.keys).score(wrong)[1] for wrong, source in trials]
     return min(1.0, sum(matches) / (rows * _TRIALS)) if rows else 0.0
 
 
-def _mixed(program: Program, source: pa.Table, seed: int) -> tuple[Program, pa.Table]:
+def _mix_rows(program: Program, source: pa.Table, seed: int) -> tuple[Program, pa.Table]:
     """The program with each part taken from another row."""
     import pyarrow as pa
 
@@ -71,7 +71,7 @@ def _mixed(program: Program, source: pa.Table, seed: int) -> tuple[Program, pa.T
     return Program(tuple(operators)), pa.table(columns)
 
 
-def _moved(program: Program, source: pa.Table, by: int) -> tuple[Program, pa.Table]:
+def _shift_last_digit(program: Program, source: pa.Table, by: int) -> tuple[Program, pa.Table]:
     """The program of one part with the last digit of the part changed."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -79,24 +79,21 @@ def _moved(program: Program, source: pa.Table, by: int) -> tuple[Program, pa.Tab
     texts = apply_program(Program(program.extracts), source)
     head, last = pc.utf8_slice_codeunits(texts, 0, -1), pc.utf8_slice_codeunits(texts, -1)
     digits = pa.array(list(_DIGITS), pa.large_string())
-    others = pa.array([_DIGITS[(i + by) % 10] for i in range(10)], pa.large_string())
-    changed = pc.coalesce(others.take(pc.index_in(last, value_set=digits)), last)
+    shifted = pa.array([_DIGITS[(i + by) % 10] for i in range(10)], pa.large_string())
+    changed = pc.coalesce(shifted.take(pc.index_in(last, value_set=digits)), last)
     column = pc.binary_join_element_wise(head, changed, pa.scalar("", pa.large_string()))
     operators = [o if isinstance(o, Constant) else Extract("part") for o in program.operators]
     return Program(tuple(operators)), pa.table({"part": column})
 
 
-def _changed(program: Program, scorer: Scorer) -> float:
+def _changed_letter_rate(program: Program, scorer: Scorer) -> float:
     """The share of matching texts that still match with another letter."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     rows = np.flatnonzero(scorer.matched_keys(program) >= 0)
     some = rows[np.linspace(0, len(rows) - 1, min(_LOOKED_AT, len(rows))).astype(np.int64)]
     texts = pc.utf8_lower(apply_program(program, scorer.source.take(some))).unique().drop_null()
-    chance = match_chance_by(
-        texts, lambda wrong: pa.array(scorer.keys.codes_of(hashes_of(wrong)) >= 0)
-    )
+    chance = match_chance_by(texts, scorer.keys.contains)
     return chance if chance > LEAST_CHANCE else 0.0
 
 
@@ -118,7 +115,7 @@ class Scorer:
     source: pa.Table
     keys: KeyTable
     applier: Applier | None = None  # of the source
-    _known: dict[Program, Score] = field(default_factory=dict)
+    _scores: dict[Program, Score] = field(default_factory=dict)
 
     def results(self, program: Program) -> pa.LargeStringArray:
         """The program's results for the source."""
@@ -130,18 +127,18 @@ class Scorer:
 
     def matched_keys(self, program: Program) -> Array:
         """The key code that every source row matches, -1 for none."""
-        return self.keys.codes_of(hashes_of(self.results(program)))
+        return self.keys.codes_of(hash_texts(self.results(program)))
 
     def score(self, program: Program) -> Score:
         """The number of matched keys, and of matching rows."""
-        if program not in self._known:
-            met = self.matched_keys(program)
-            met = met[met >= 0]
-            keys = int(np.count_nonzero(np.bincount(met, minlength=1)))
-            self._known[program] = keys, len(met)
-        return self._known[program]
+        if program not in self._scores:
+            codes = self.matched_keys(program)
+            codes = codes[codes >= 0]
+            keys = int(np.count_nonzero(np.bincount(codes, minlength=1)))
+            self._scores[program] = keys, len(codes)
+        return self._scores[program]
 
-    def fitted(self, steps: tuple[ProgramStep, ...]) -> Program:
+    def fit_steps(self, steps: tuple[ProgramStep, ...]) -> Program:
         """The program whose variants, chosen step by step, match the most keys."""
         chosen = [step.variants[0] for step in steps]
         best = self.score(merge_constants(chosen))
@@ -185,11 +182,11 @@ def _with_casing(operator: Operator, casing: Casing, free: set[str]) -> Operator
     return replace(operator, casing=casing)
 
 
-def hashes_of(texts: pa.LargeStringArray) -> Array:
+def hash_texts(texts: pa.LargeStringArray) -> Array:
     """The hash of every text, 0 if it is null or empty.
 
     >>> import pyarrow as pa
-    >>> hashes = hashes_of(pa.array(["Züg  A", " züg a ", "", None], pa.large_string()))
+    >>> hashes = hash_texts(pa.array(["Züg  A", " züg a ", "", None], pa.large_string()))
     >>> bool(hashes[0] == hashes[1]), hashes[2:].tolist()
     (True, [0, 0])
     """
@@ -207,10 +204,10 @@ class KeyTable:
     """The distinct keys of a column.
 
     >>> import pyarrow as pa
-    >>> keys = KeyTable(hashes_of(pa.array(["Bern", "Ulm", None, "bern"], pa.large_string())))
+    >>> keys = KeyTable(hash_texts(pa.array(["Bern", "Ulm", None, "bern"], pa.large_string())))
     >>> len(keys), keys.counts.tolist()
     (2, [2, 1])
-    >>> keys.places(hashes_of(pa.array(["ulm ", "Bonn"], pa.large_string()))).tolist()
+    >>> keys.codes_of(hash_texts(pa.array(["ulm ", "Bonn"], pa.large_string()))).tolist()
     [1, -1]
     """
 
@@ -229,3 +226,9 @@ class KeyTable:
         from lakejoin.kernels.text_tables import look_up_hashes
 
         return np.asarray(look_up_hashes(self._slots, self._distinct, read_only(hashes)))
+
+    def contains(self, texts: pa.LargeStringArray) -> pa.BooleanArray:
+        """Whether each text matches a key."""
+        import pyarrow as pa
+
+        return pa.array(self.codes_of(hash_texts(texts)) >= 0)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SHORTEST = 3  # bytes of a substring: shorter ones are everywhere
 SHORTEST_OF_SEVERAL = 2  # if several columns must agree
 _LEAST_RARE = 16  # largest product of the occurrences in both columns
-_KEPT = 1 << 24  # largest size in bytes of texts whose suffix array is cached
+_CACHED = 1 << 24  # largest size in bytes of texts whose suffix array is cached
 _THREADS = "OMP_NUM_THREADS"
 LONGEST_TEXT = 2000  # characters of a text to use: longer texts are not keys
 
@@ -40,20 +40,6 @@ class RowPair:
     shared: float  # the share of the target text that the substring makes up
 
 
-def find_row_pairs(source: pa.Array, target: pa.Array, most: int = 100) -> list[RowPair]:
-    """The best pairs of rows of two text columns, best first, each distinct text once.
-
-    Case is ignored. Pairs with a probability below 1/16 are dropped.
-
-    >>> import pyarrow as pa
-    >>> votes = pa.array(["Barack Obama", "George W. Bush", "Bill Clinton"])
-    >>> ratings = pa.array(["Clinton, Bill(1946-)", "Obama, Barack(1961-)", None])
-    >>> [(pair.source, pair.target, pair.score) for pair in find_row_pairs(votes, ratings)]
-    [(2, 0, 1.0), (0, 1, 1.0)]
-    """
-    return RowPairer([distinct_texts(source)], distinct_texts(target)).of_column(0, most)
-
-
 @dataclass(eq=False)
 class RowPairer:
     """Finds pairs of rows of some source columns and a target; suffixes are sorted once."""
@@ -63,22 +49,37 @@ class RowPairer:
     _sorted: dict[int, _Suffixes] = field(default_factory=dict)
 
     def of_column(self, column: int, most: int) -> list[RowPair]:
-        """See `find_row_pairs`."""
+        """The best pairs of rows of a source column and the target, best first; each text once.
+
+        Case is ignored. Pairs with a probability below 1/16 are dropped.
+
+        >>> import pyarrow as pa
+        >>> votes = pa.array(["Barack Obama", "George W. Bush", "Bill Clinton"])
+        >>> ratings = pa.array(["Clinton, Bill(1946-)", "Obama, Barack(1961-)", None])
+        >>> pairs = RowPairer([distinct_texts(votes)], distinct_texts(ratings)).of_column(0, 100)
+        >>> [(pair.source, pair.target, pair.score) for pair in pairs]
+        [(2, 0, 1.0), (0, 1, 1.0)]
+        """
         from lakejoin.kernels.shared_substrings import find_rare_pairs
 
-        mine, theirs = self.columns[column], self.target
-        if not len(mine) or not len(theirs):
+        source, target = self.columns[column], self.target
+        if not len(source) or not len(target):
             return []
         suffixes = self._suffixes(column)
         product, length, begin, end = suffixes.best(several=False)
         texts = np.flatnonzero((product > 0) & (product <= _LEAST_RARE))
         texts = texts[np.lexsort((texts, -length[texts], product[texts]))]
-        one, two = find_rare_pairs(texts, begin, end, suffixes.owners, len(mine), most)
-        scores, shares = 1.0 / product[one], length[one] / theirs.sizes[two]
-        rows, others = mine.rows[one], theirs.rows[two]
-        order = np.lexsort((others, rows, -shares, -scores))[:most]
-        found = (values[order].tolist() for values in (rows, others, scores, shares))
-        return [RowPair(*pair) for pair in zip(*found, strict=True)]
+        source_texts, target_texts = find_rare_pairs(
+            texts, begin, end, suffixes.owners, len(source), most
+        )
+        scores, shares = (
+            1.0 / product[source_texts],
+            length[source_texts] / target.sizes[target_texts],
+        )
+        source_rows, target_rows = source.rows[source_texts], target.rows[target_texts]
+        order = np.lexsort((target_rows, source_rows, -shares, -scores))[:most]
+        columns = (values[order].tolist() for values in (source_rows, target_rows, scores, shares))
+        return [RowPair(*pair) for pair in zip(*columns, strict=True)]
 
     def of_several(self, most: int = 60) -> list[RowPair]:
         """Pairs of rows that only several columns together identify, from evenly spread rows.
@@ -119,16 +120,16 @@ class RowPairer:
             len(self.target),
         )  # fmt: skip
         alone = np.flatnonzero(best >= 0)
-        found = zip(rows[alone].tolist(), self.target.rows[best[alone]].tolist(), strict=True)
-        return [RowPair(row, other, 1.0, 1.0) for row, other in found]
+        pairs = zip(rows[alone].tolist(), self.target.rows[best[alone]].tolist(), strict=True)
+        return [RowPair(source, target, 1.0, 1.0) for source, target in pairs]
 
     def _suffixes(self, column: int) -> _Suffixes:
         if column in self._sorted:
             return self._sorted[column]
-        found = _suffixes(self.columns[column], self.target)
-        if len(found.data) <= _KEPT:
-            self._sorted[column] = found
-        return found
+        suffixes = _suffixes(self.columns[column], self.target)
+        if len(suffixes.data) <= _CACHED:
+            self._sorted[column] = suffixes
+        return suffixes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,23 +154,23 @@ def distinct_texts(column: pa.Array | pa.ChunkedArray) -> DistinctTexts:
     """A column's distinct texts; empty ones are dropped and long ones truncated.
 
     >>> import pyarrow as pa
-    >>> found = distinct_texts(pa.array(["Ulm", None, "", "ULM", "Bern"]))
-    >>> found.data.tobytes(), found.rows.tolist(), found.numbers.tolist()
+    >>> texts = distinct_texts(pa.array(["Ulm", None, "", "ULM", "Bern"]))
+    >>> texts.data.tobytes(), texts.rows.tolist(), texts.text_of_row.tolist()
     (b'ulmbern', [0, 4], [0, -1, -1, 0, 1])
     """
     table = TextTable()
-    numbers = table.add(_lower(column)).astype(np.int32).astype(np.int64)
+    codes = table.add(_lower(column)).astype(np.int32).astype(np.int64)
     texts = text_buffers(table.texts())
     offsets = texts.offsets
     empty = np.flatnonzero(np.diff(offsets) == 0)
     if len(empty):  # at most one
-        numbers[numbers == empty[0]] = -1
-        numbers -= numbers > empty[0]
+        codes[codes == empty[0]] = -1
+        codes -= codes > empty[0]
         offsets = np.delete(offsets, empty[0])
     rows = np.empty(len(offsets) - 1, np.int64)
-    there = np.flatnonzero(numbers >= 0)[::-1]
-    rows[numbers[there]] = there  # backwards, so that the first row is written last
-    return DistinctTexts(offsets, texts.data, rows, numbers)
+    there = np.flatnonzero(codes >= 0)[::-1]
+    rows[codes[there]] = there  # backwards, so that the first row is written last
+    return DistinctTexts(offsets, texts.data, rows, codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +194,7 @@ class _Suffixes:
         )
 
     def best(self, several: bool) -> tuple[Array, Array, Array, Array]:
-        """The best substring of each source text, see `kernels.suffixes.best_matches`."""
+        """The best substring of each source text, see `find_rarest_substrings`."""
         product, length, begin, end = self._best
         bound = int(several)
         return product[bound], length[bound], begin[bound], end[bound]
@@ -233,8 +234,8 @@ def _divsufsort() -> Callable[[Array], Array]:
             del os.environ[_THREADS]
         else:
             os.environ[_THREADS] = before
-    found: Callable[[Array], Array] = divsufsort
-    return found
+    sort_suffixes: Callable[[Array], Array] = divsufsort
+    return sort_suffixes
 
 
 def _lower(column: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:

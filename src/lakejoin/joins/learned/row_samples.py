@@ -11,7 +11,7 @@ import numpy as np
 
 from lakejoin.codegen.arrow_programs import Applier
 from lakejoin.joins.learned.row_pairs import DistinctTexts, RowPair, RowPairer, distinct_texts
-from lakejoin.joins.learned.substrings import Examples, RewriteCache, folded, folded_examples
+from lakejoin.joins.learned.substrings import Examples, RewriteCache, build_examples, fold_case
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ class TextColumn:
             return [text or "" for text in self.array.take(rows).to_pylist()]
         return [self._texts[row] for row in rows]
 
-    def folded(self, rows: list[int]) -> list[str]:
+    def folded_texts(self, rows: list[int]) -> list[str]:
         """The texts of some rows in lower case, empty for null."""
         if len(self) > _LISTED:
-            return [folded(text) for text in self.texts(rows)]
+            return [fold_case(text) for text in self.texts(rows)]
         return [self._folded[row] for row in rows]
 
     @cached_property
@@ -53,7 +53,7 @@ class TextColumn:
 
     @cached_property
     def _folded(self) -> list[str]:
-        return [folded(text) for text in self._texts]
+        return [fold_case(text) for text in self._texts]
 
     def without(self, rows: Array) -> TextColumn:
         """The column without the marked rows."""
@@ -90,8 +90,8 @@ class Sample:
     def examples(self, target: TextColumn, pairs: list[RowPair]) -> Examples:
         """Convert pairs of rows to examples."""
         source_rows, target_rows = [pair.source for pair in pairs], [pair.target for pair in pairs]
-        columns = {name: column.folded(source_rows) for name, column in self.columns.items()}
-        return folded_examples(columns, target.folded(target_rows), target.texts(target_rows))
+        columns = {name: column.folded_texts(source_rows) for name, column in self.columns.items()}
+        return build_examples(columns, target.folded_texts(target_rows), target.texts(target_rows))
 
     def without(self, rows: Array) -> Sample:
         """The sample without the marked rows."""

@@ -49,37 +49,37 @@ _OF_ALNUM = tuple(
 class RewriteCache:
     """A cache of rewritten texts."""
 
-    _made: dict[tuple[str, Form], str] = field(default_factory=dict)
-    _held: dict[tuple[str, str, bool], list[tuple[Form, str]]] = field(default_factory=dict)
+    _texts: dict[tuple[str, Form], str] = field(default_factory=dict)
+    _forms: dict[tuple[str, str, bool], list[tuple[Form, str]]] = field(default_factory=dict)
 
     def rewrite(self, text: str, form: Form) -> str:
         """The rewritten text, empty if the form does not apply."""
         needed = _NEEDED.get(form)
         if form is Form.SAME or (needed and needed not in text):
             return text
-        known = self._made.get((text, form))
-        if known is None:
-            known = self._made[text, form] = folded(rewrite_text(text, form) or "")
-        return known
+        made = self._texts.get((text, form))
+        if made is None:
+            made = self._texts[text, form] = fold_case(rewrite_text(text, form) or "")
+        return made
 
     def forms_in(self, text: str, goal: str, alnum: bool) -> list[tuple[Form, str]]:
         """The forms of a text that the goal contains."""
-        known = self._held.get((text, goal, alnum))
-        if known is None:
-            known = self._held[text, goal, alnum] = []
+        forms = self._forms.get((text, goal, alnum))
+        if forms is None:
+            forms = self._forms[text, goal, alnum] = []
             inside = text in goal
             for form, needed in _OF_ALNUM if alnum else _OF_ALL:
                 if form is Form.SAME or needed not in text:
                     if inside:
-                        known.append((form, text))
-                elif _may_hold(goal, text, form):
+                        forms.append((form, text))
+                elif _may_contain(goal, text, form):
                     made = self.rewrite(text, form)
                     if made and made in goal:
-                        known.append((form, made))
-        return known
+                        forms.append((form, made))
+        return forms
 
 
-def _may_hold(goal: str, text: str, form: Form) -> bool:
+def _may_contain(goal: str, text: str, form: Form) -> bool:
     """A quick check whether a goal may contain the rewritten text."""
     if form is Form.INITIALS:
         first = _FIRST_INITIALS.match(text)
@@ -102,17 +102,16 @@ def rewrite_substrings(substrings: Substrings, memory: RewriteCache) -> Rewritte
     """Rewrite substrings by forms and padding; keep what every example's target contains.
 
     >>> import numpy as np
-    >>> from lakejoin.joins.learned.substrings import examples_of
-    >>> from lakejoin.joins.learned.substrings import chosen, pieces_of
     >>> days = examples_of({"day": ["5 March", "12 June"]}, ["05-03", "12-06"])
-    >>> made = rewrite_substrings(pieces_of(chosen(days, np.arange(2), np.arange(1))), RewriteCache())
+    >>> substrings = find_substrings(choose_examples(days, np.arange(2), np.arange(1)))
+    >>> made = rewrite_substrings(substrings, RewriteCache())
     >>> for texts, paths in made.new.items():
     ...     print(texts, paths[0].form, paths[0].width)
     ('05', '12')  2
     ('3', '6') month_number 0
     ('03', '06') month_number 2
     """
-    found = RewrittenSubstrings()
+    rewritten = RewrittenSubstrings()
     whole = substrings.of.examples.texts
     goals = tuple([whole[begin:end] for begin, end in substrings.of.goals.tolist()])
     all_texts = [
@@ -122,11 +121,11 @@ def rewrite_substrings(substrings: Substrings, memory: RewriteCache) -> Rewritte
     plain = set(all_texts)
     for index, texts in enumerate(all_texts):
         for made, form, width in _rewritings(texts, goals, memory):
-            known = (found.also if made in plain else found.new).setdefault(made, [])
-            if len(known) < _MOST_PATHS:
+            paths = (rewritten.also if made in plain else rewritten.new).setdefault(made, [])
+            if len(paths) < _MOST_PATHS:
                 path = substrings.first_path(index)
-                known.append(SubstringPath(path.column, path.splits, form, width))
-    return found
+                paths.append(SubstringPath(path.column, path.splits, form, width))
+    return rewritten
 
 
 def _rewritings(
@@ -143,14 +142,14 @@ def _rewritings(
             each.append(made)
         if len(each) < len(texts):
             continue
-        found = tuple(each)
-        if form and found != texts:
-            yield found, form, 0
-        if form in _PADDED and (form is Form.SAME or found != texts):
-            yield from ((wide, form, width) for wide, width in _padded(found, goals))
+        rewritten = tuple(each)
+        if form and rewritten != texts:
+            yield rewritten, form, 0
+        if form in _PADDED and (form is Form.SAME or rewritten != texts):
+            yield from ((wide, form, width) for wide, width in _pad_zeros(rewritten, goals))
 
 
-def _padded(texts: Texts, goals: Texts) -> Iterator[tuple[Texts, int]]:
+def _pad_zeros(texts: Texts, goals: Texts) -> Iterator[tuple[Texts, int]]:
     """Zero-pad to each width at which the targets contain the result."""
     if not all(text.isalnum() for text in texts):
         return
@@ -220,9 +219,8 @@ def choose_examples(examples: Examples, rows: Array, columns: Array) -> ChosenEx
 
 @dataclass(frozen=True, eq=False)
 class Substrings:
-    """Substrings as arrays: their begins and ends, and the paths from `kernels.splitting`.
+    """Substrings as arrays: their begins and ends, and the paths from `kernels.example_splits`.
 
-    >>> from lakejoin.joins.learned.substrings import examples_of
     >>> towns = examples_of({"name": ["Obama, Barack", "Bush, George"]}, ["Barack", "George"])
     >>> substrings = find_substrings(choose_examples(towns, np.arange(2), np.arange(1)))
     >>> for index in range(3):
@@ -235,8 +233,8 @@ class Substrings:
     of: ChosenExamples
     firsts: Array
     lasts: Array
-    ways: Array  # paths, one per row: see `kernels.splitting`
-    first_ways: Array  # position of the first path of each substring
+    path_rows: Array  # paths, one per row: see `kernels.example_splits`
+    first_paths: Array  # position of the first path of each substring
     before: int = 0  # index of the first substring
 
     def __len__(self) -> int:
@@ -245,8 +243,8 @@ class Substrings:
     @cached_property
     def efforts(self) -> Array:
         """The effort of each substring's first path."""
-        ways = self.ways[self.first_ways]
-        split, again = ways[:, 3], ways[:, 6]
+        first = self.path_rows[self.first_paths]
+        split, again = first[:, 3], first[:, 6]
         return np.asarray((split != 0) + 0.5 * (split < 0) + 1.0 * (again != 0))
 
     def texts(self, index: int) -> Texts:
@@ -255,14 +253,14 @@ class Substrings:
 
     def paths(self, index: int) -> tuple[SubstringPath, ...]:
         """The paths to a substring, simplest first."""
-        ways = self.ways[self.ways[:, 0] == index + self.before]
-        return tuple(self._path(way) for way in ways.tolist())
+        rows = self.path_rows[self.path_rows[:, 0] == index + self.before]
+        return tuple(self._path(row) for row in rows.tolist())
 
     def first_path(self, index: int) -> SubstringPath:
-        return self._path(self.ways[self.first_ways[index]].tolist())
+        return self._path(self.path_rows[self.first_paths[index]].tolist())
 
-    def _path(self, way: list[int]) -> SubstringPath:
-        _, column, *numbers = way
+    def _path(self, row: list[int]) -> SubstringPath:
+        _, column, *numbers = row
         splits = (self._split(*numbers[:3]), self._split(*numbers[3:]))
         name = self.of.examples.columns[self.of.columns[column]]
         return SubstringPath(name, tuple(split for split in splits if split))
@@ -274,7 +272,7 @@ class Substrings:
         return (text, part) if length else None
 
 
-_RUNS = (Runs.DIGITS, Runs.LETTERS, Runs.WORDS)  # as `kernels.splitting` numbers them
+_RUNS = (Runs.DIGITS, Runs.LETTERS, Runs.WORDS)  # as `kernels.example_splits` numbers them
 
 
 def find_substrings(few: ChosenExamples) -> Substrings:
@@ -282,8 +280,8 @@ def find_substrings(few: ChosenExamples) -> Substrings:
     from lakejoin.kernels.example_splits import split_once
 
     examples = few.examples
-    found = split_once(examples.chars, examples.alnum, few.begins, few.ends)
-    return Substrings(few, *found)
+    arrays = split_once(examples.chars, examples.alnum, few.begins, few.ends)
+    return Substrings(few, *arrays)
 
 
 def find_deeper_substrings(few: ChosenExamples, firsts: Array, lasts: Array) -> Substrings:
@@ -291,8 +289,8 @@ def find_deeper_substrings(few: ChosenExamples, firsts: Array, lasts: Array) -> 
     from lakejoin.kernels.example_splits import split_twice
 
     examples = few.examples
-    found = split_twice(examples.chars, examples.alnum, few.begins, few.ends, firsts, lasts)
-    return Substrings(few, *found, before=len(firsts))
+    arrays = split_twice(examples.chars, examples.alnum, few.begins, few.ends, firsts, lasts)
+    return Substrings(few, *arrays, before=len(firsts))
 
 
 _ASCII = np.array([*(chr(c).isalnum() for c in range(128)), False])
@@ -319,14 +317,19 @@ class Examples:
     def __len__(self) -> int:
         return len(self.targets)
 
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Array]:
+        """The texts as kernels take them."""
+        return self.chars, self.begins, self.ends, self.goals
+
 
 def examples_of(columns: dict[str, list[str | None]], targets: Sequence[str]) -> Examples:
     """Examples from columns with one text per target."""
-    lower = {name: [folded(text or "") for text in texts] for name, texts in columns.items()}
-    return folded_examples(lower, [folded(target) for target in targets], targets)
+    lower = {name: [fold_case(text or "") for text in texts] for name, texts in columns.items()}
+    return build_examples(lower, [fold_case(target) for target in targets], targets)
 
 
-def folded_examples(
+def build_examples(
     columns: dict[str, list[str]], goals: list[str], targets: Sequence[str]
 ) -> Examples:
     """Examples from texts that are already folded; missing ones are empty."""
@@ -350,10 +353,10 @@ def folded_examples(
     )
 
 
-def folded(text: str) -> str:
+def fold_case(text: str) -> str:
     """The text in lower case, with every character at its position.
 
-    >>> folded("İstanbul"), folded("ÉCOLE")
+    >>> fold_case("İstanbul"), fold_case("ÉCOLE")
     ('İstanbul', 'école')
     """
     lower = text.lower()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Constant, Extract, Program, identity
-from lakejoin.joins.learned.program_scores import KeyTable, hashes_of
+from lakejoin.joins.equal.shared_values import uniquely_named
+from lakejoin.joins.learned.program_scores import KeyTable, hash_texts
 from lakejoin.joins.learned.row_samples import sample_rows
 from lakejoin.model import ColumnType
 from lakejoin.values.column_encoder import encode_query
@@ -37,13 +38,13 @@ def key_targets(texts: pa.Table, named: Sequence[str] = ()) -> dict[Program, Key
     """
     if named:
         return {concatenate_columns(named): None}
-    found: dict[Program, KeyTable | None] = {}
+    targets: dict[Program, KeyTable | None] = {}
     for name in texts.column_names:
         column = texts[name].combine_chunks()
-        keys = KeyTable(hashes_of(column))
+        keys = KeyTable(hash_texts(column))
         if is_key_table(column, keys):
-            found[identity(name)] = keys
-    return found
+            targets[identity(name)] = keys
+    return targets
 
 
 def further_targets(
@@ -91,14 +92,14 @@ def _pairs(texts: pa.Table, keys: set[str]) -> Iterator[Program]:
     alone = {name: uniqueness(sample[name].combine_chunks()) for name in texts.column_names}
     names = [name for name in texts.column_names if name not in keys and alone[name] > 0]
     names = sorted(names, key=lambda name: -alone[name])[:_MOST_PAIRED]
-    found = []
+    candidates = []
     for two in combinations(sorted(names, key=texts.column_names.index), 2):
         target = concatenate_columns(two)
         together = uniqueness(apply_program(target, texts))
         if together >= UNIQUE and together > 1.05 * max(alone[name] for name in two):
-            found.append((together, target))
-    found.sort(key=lambda pair: -pair[0])
-    yield from (target for _, target in found[:_MOST])
+            candidates.append((together, target))
+    candidates.sort(key=lambda pair: -pair[0])
+    yield from (target for _, target in candidates[:_MOST])
 
 
 def _parts(texts: pa.Table, name: str) -> Iterator[Program]:
@@ -150,7 +151,7 @@ def text_columns(table: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     chosen = {}
-    for name in _named_once(table):
+    for name in uniquely_named(table):
         if _is_writable(table[name].type):
             text = table[name].cast(pa.large_string())
             # The median, as one very long cell does not make a column of descriptions.
@@ -195,7 +196,7 @@ def is_key(texts: pa.LargeStringArray) -> bool:
     >>> [is_key(pa.array(c, pa.large_string())) for c in (["1", "2"], ["Bern", "Ulm"], ["x", "x"])]
     [False, True, False]
     """
-    return is_key_table(texts, KeyTable(hashes_of(texts)))
+    return is_key_table(texts, KeyTable(hash_texts(texts)))
 
 
 def is_key_table(texts: pa.LargeStringArray, keys: KeyTable) -> bool:
@@ -211,7 +212,7 @@ def is_key_table(texts: pa.LargeStringArray, keys: KeyTable) -> bool:
 
 def uniqueness(texts: pa.LargeStringArray) -> float:
     """The distinct texts per non-null row; 0 if all are the same."""
-    return key_share(KeyTable(hashes_of(texts)))
+    return key_share(KeyTable(hash_texts(texts)))
 
 
 def key_share(keys: KeyTable) -> float:
@@ -230,8 +231,3 @@ def _is_consecutive(texts: pa.LargeStringArray) -> bool:
         return False
     ends = pc.min_max(numbers).as_py()
     return bool(ends["max"] - ends["min"] < 3 * len(numbers) + 10)
-
-
-def _named_once(table: pa.Table) -> list[str]:
-    names = table.column_names
-    return [name for name in names if names.count(name) == 1]

@@ -15,13 +15,14 @@ import numpy as np
 from lakejoin.encoders import open_encoder
 from lakejoin.errors import InputError
 from lakejoin.joins.nearest.nearest_rows import RowDistances
-from lakejoin.model import Array, ColumnData, null_id
+from lakejoin.joins.options import TAU
+from lakejoin.joins.row_keys import spread_values
+from lakejoin.model import Array
 from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TAU = 0.3  # of the largest distance
 _LARGEST = 2.0  # of two vectors of length 1
 _WIDER = 1 + 1e-9
 _LEFT_BLOCK, _RIGHT_BLOCK = 1 << 10, 1 << 13  # vectors in a block
@@ -44,8 +45,8 @@ def find_nearest_meanings(
 
     >>> import pyarrow as pa
     >>> left, right = pa.array(["mississippi", "x"]), pa.array(["ohio", "missisippi"])
-    >>> found = find_nearest_meanings(left, right, encoder="characters")
-    >>> found.left_rows.tolist(), found.right_rows.tolist()
+    >>> near = find_nearest_meanings(left, right, encoder="characters")
+    >>> near.left_rows.tolist(), near.right_rows.tolist()
     ([0], [1])
     """
     if not 0.0 <= tau <= 1.0:
@@ -82,24 +83,18 @@ class _Texts:
     @staticmethod
     def of(column: pa.Array | pa.ChunkedArray) -> _Texts:
         data = encode_query(column)
-        rows = _rows(data)
+        rows = spread_values(data, np.arange(len(data.tokens), dtype=np.int64), -1)
         filled = np.flatnonzero(rows >= 0)
         _, first = np.unique(rows[filled], return_index=True)
         return _Texts(data.tokens, rows, filled[first])
-
-
-def _rows(data: ColumnData) -> Array:
-    by_id = np.concatenate([np.arange(len(data.tokens)), data.spelling_token, [-1]])
-    nulls = data.cells == null_id(data.cells.dtype)
-    return np.asarray(by_id[np.where(nulls, len(by_id) - 1, data.cells)].astype(np.int64))
 
 
 def _same(left: pa.LargeStringArray, right: pa.LargeStringArray) -> Array:
     """The position of each left text among the right texts, -1 if missing."""
     import pyarrow.compute as pc
 
-    found = pc.index_in(left, value_set=right).fill_null(-1)
-    return np.asarray(found.to_numpy(zero_copy_only=False).astype(np.int64))
+    positions = pc.index_in(left, value_set=right).fill_null(-1)
+    return np.asarray(positions.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def _nearest(left: Array, right: Array, same: Array, ranks: Array) -> tuple[Array, Array]:
@@ -115,36 +110,40 @@ def _nearest(left: Array, right: Array, same: Array, ranks: Array) -> tuple[Arra
         return nearest, distance
     for begin in range(0, len(sought), _LEFT_BLOCK):
         block = sought[begin : begin + _LEFT_BLOCK]
-        at, other = _candidates(left[block], right, nonzero)
-        distances = _distances(left[block], right, at, other)
-        order = np.lexsort((ranks[other], distances, at))
-        at, first = np.unique(at[order], return_index=True)
-        nearest[block[at]] = other[order][first]
-        distance[block[at]] = distances[order][first]
+        left_at, right_at = _candidates(left[block], right, nonzero)
+        distances = _distances(left[block], right, left_at, right_at)
+        order = np.lexsort((ranks[right_at], distances, left_at))
+        left_at, first = np.unique(left_at[order], return_index=True)
+        nearest[block[left_at]] = right_at[order][first]
+        distance[block[left_at]] = distances[order][first]
     return nearest, distance
 
 
 def _candidates(left: Array, right: Array, nonzero: Array) -> tuple[Array, Array]:
     """The (left, right) positions that may be nearest, by float32 products."""
     best = np.full(len(left), -np.inf, np.float32)
-    at, other, product = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
+    left_at, right_at, product = (
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.float32),
+    )
     for begin in range(0, len(nonzero), _RIGHT_BLOCK):
         some = nonzero[begin : begin + _RIGHT_BLOCK]
         products = left @ right[some].T
         best = np.maximum(best, products.max(axis=1))
         i, j = np.nonzero(products >= (best - _ROUNDING)[:, None])
-        at, other = np.concatenate([at, i]), np.concatenate([other, some[j]])
+        left_at, right_at = np.concatenate([left_at, i]), np.concatenate([right_at, some[j]])
         product = np.concatenate([product, products[i, j]])
-        if len(at) > _MOST_OPEN or begin + _RIGHT_BLOCK >= len(nonzero):
-            kept = product >= best[at] - _ROUNDING
-            at, other, product = at[kept], other[kept], product[kept]
-    return at, other
+        if len(left_at) > _MOST_OPEN or begin + _RIGHT_BLOCK >= len(nonzero):
+            close = product >= best[left_at] - _ROUNDING
+            left_at, right_at, product = left_at[close], right_at[close], product[close]
+    return left_at, right_at
 
 
-def _distances(left: Array, right: Array, at: Array, other: Array) -> Array:
-    out = np.empty(len(at))
-    for begin in range(0, len(at), _RIGHT_BLOCK):
+def _distances(left: Array, right: Array, left_at: Array, right_at: Array) -> Array:
+    out = np.empty(len(left_at))
+    for begin in range(0, len(left_at), _RIGHT_BLOCK):
         block = slice(begin, begin + _RIGHT_BLOCK)
-        difference = left[at[block]].astype(np.float64) - right[other[block]]
+        difference = left[left_at[block]].astype(np.float64) - right[right_at[block]]
         out[block] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
     return out

@@ -46,40 +46,29 @@ _UNITS = {NUMBER: "", TIME: "days", POINT: METRES}
 _LIMITS = {NUMBER: "1% or 0.5", TIME: "3 days or 12 hours", POINT: "500m or 2km"}
 
 
-@dataclass(frozen=True, slots=True)
-class NearestOptions:
-    """The largest distance allowed, `within`; None for any distance.
-
-    A length for coordinates (`"500m"`, `"2km"`, `"3mi"`), a time span for dates and times
-    (`"3 days"`, `"12h"`, `"90 min"`; a plain number is days), a number or a share of the left
-    number for numbers (`0.5`, `"1%"`).
-    """
-
-    within: str | float | None = None
-
-
 def find_nearest_rows(
     left: pa.Table,
     right: pa.Table,
     on: Sequence[tuple[str, str]],
-    options: NearestOptions | None = None,
+    within: str | float | None = None,
 ) -> RowDistances:
     """Match each left row with its nearest right row, the first of equally near ones.
 
     One pair of columns holds numbers, dates and times, or coordinates (`48.1, 11.6`); two pairs
-    are latitude and longitude.
+    are latitude and longitude. `within` is the largest distance: a length for coordinates
+    (`"500m"`, `"2km"`, `"3mi"`), a time span for dates and times (`"3 days"`, `"12h"`, `"90 min"`;
+    a plain number is days), a number or a share of the left number for numbers (`0.5`, `"1%"`).
 
     >>> import pyarrow as pa
     >>> quakes = pa.table({"at": ["2020-05-01 13:00:00", "2021-01-01"]})
     >>> days = pa.table({"day": ["2020-05-03", "2020-05-02"]})
-    >>> found = find_nearest_rows(quakes, days, [("at", "day")], NearestOptions("12 hours"))
-    >>> found.left_rows.tolist(), found.right_rows.tolist(), found.unit
+    >>> near = find_nearest_rows(quakes, days, [("at", "day")], "12 hours")
+    >>> near.left_rows.tolist(), near.right_rows.tolist(), near.unit
     ([0], [1], 'days')
     """
-    within = (options or NearestOptions()).within
     if len(on) == 2:
         left_values, right_values = _coordinates(left, right, on)
-        return _by_point(left_values, right_values, _limit(within, POINT))
+        return _match_points(left_values, right_values, _limit(within, POINT))
     if len(on) != 1:
         raise InputError(
             "a nearest join takes one pair of columns, or two for latitude and longitude; "
@@ -92,20 +81,21 @@ def find_nearest_rows(
         left_values, right_values = (
             points_of_texts(c) for c in (left[left_name], right[right_name])
         )
-        return _by_point(left_values, right_values, limit)
+        return _match_points(left_values, right_values, limit)
     read = days_of if kind == TIME else numbers_of
-    return _by_number(read(left[left_name]), read(right[right_name]), limit, _UNITS[kind])
+    return _match_numbers(read(left[left_name]), read(right[right_name]), limit, _UNITS[kind])
 
 
 def find_nearest_coordinates(
-    left: Array, right: Array, within: str | float | None = None
+    left: Array, right: Array, within: str | float | DistanceLimit | None = None
 ) -> RowDistances:
     """Match each left (latitude, longitude) with the nearest right one; NaN never matches.
 
-    >>> find_nearest_coordinates(np.array([[48.1, 11.6]]), np.array([[48.2, 11.6], [48.1, 11.7]])).right_rows
+    >>> towns = np.array([[48.2, 11.6], [48.1, 11.7]])
+    >>> find_nearest_coordinates(np.array([[48.1, 11.6]]), towns).right_rows
     array([1])
     """
-    return _by_point(left, right, _limit(within, POINT))
+    return _match_points(left, right, _limit(within, POINT))
 
 
 # -- columns and limits ----------------------------------------------------------------------------
@@ -156,7 +146,7 @@ def _coordinates(
     return coordinates[0], coordinates[1]
 
 
-def _limit(within: str | float | None, kind: str) -> DistanceLimit | None:
+def _limit(within: str | float | DistanceLimit | None, kind: str) -> DistanceLimit | None:
     """Parse the limit in the unit of the kind; reject a limit of another kind."""
     if within is None:
         return None
@@ -184,7 +174,9 @@ def _limit(within: str | float | None, kind: str) -> DistanceLimit | None:
 # -- the nearest -----------------------------------------------------------------------------------
 
 
-def _by_number(left: Array, right: Array, limit: DistanceLimit | None, unit: str) -> RowDistances:
+def _match_numbers(
+    left: Array, right: Array, limit: DistanceLimit | None, unit: str
+) -> RowDistances:
     rows = np.flatnonzero(np.isfinite(left))
     values, first = _distinct(right[:, None])
     values = values[:, 0]
@@ -196,15 +188,15 @@ def _by_number(left: Array, right: Array, limit: DistanceLimit | None, unit: str
     up, down = np.abs(values[above] - numbers), np.abs(values[below] - numbers)
     nearer_below = (down < up) | ((down == up) & (first[below] < first[above]))
     position = np.where(nearer_below, below, above)
-    kept = np.ones(len(rows), np.bool_)
+    near = np.ones(len(rows), np.bool_)
     if limit is not None:
         low, high = number_ranges(numbers, limit)
-        kept = (low <= values[position]) & (values[position] <= high)
+        near = (low <= values[position]) & (values[position] <= high)
     distance = np.where(nearer_below, down, up)
-    return RowDistances(rows[kept], first[position[kept]], distance[kept], unit)
+    return RowDistances(rows[near], first[position[near]], distance[near], unit)
 
 
-def _by_point(left: Array, right: Array, limit: DistanceLimit | None) -> RowDistances:
+def _match_points(left: Array, right: Array, limit: DistanceLimit | None) -> RowDistances:
     from lakejoin.kernels.kd_trees import build_point_tree, find_nearest_points
 
     rows = np.flatnonzero(np.isfinite(left).all(axis=1))
@@ -214,21 +206,21 @@ def _by_point(left: Array, right: Array, limit: DistanceLimit | None) -> RowDist
     points, queries = _on_sphere(targets), _on_sphere(left[rows])
     order, split = np.arange(len(points)), np.zeros(len(points), np.int8)
     build_point_tree(points, order, split)
-    found = np.empty(len(rows), np.int64)
-    find_nearest_points(points, order, split, first, queries, found)
-    haversines = _haversines(left[rows], targets[found])
-    kept = haversines <= (np.inf if limit is None else haversine_limit(limit))
-    return RowDistances(rows[kept], first[found[kept]], metres_of(haversines[kept]), METRES)
+    nearest = np.empty(len(rows), np.int64)
+    find_nearest_points(points, order, split, first, queries, nearest)
+    haversines = _haversines(left[rows], targets[nearest])
+    near = haversines <= (np.inf if limit is None else haversine_limit(limit))
+    return RowDistances(rows[near], first[nearest[near]], metres_of(haversines[near]), METRES)
 
 
 def _distinct(values: Array) -> tuple[Array, Array]:
     """The distinct finite rows, sorted, and the first row of each."""
     rows = np.flatnonzero(np.isfinite(values).all(axis=1))
     if values.shape[1] == 1:  # much faster than by whole rows
-        found, first = np.unique(values[rows, 0] + 0.0, return_index=True)
-        return found[:, None], rows[first]
-    found, first = np.unique(values[rows] + 0.0, axis=0, return_index=True)
-    return found, rows[first]
+        distinct, first = np.unique(values[rows, 0] + 0.0, return_index=True)
+        return distinct[:, None], rows[first]
+    distinct, first = np.unique(values[rows] + 0.0, axis=0, return_index=True)
+    return distinct, rows[first]
 
 
 def _on_sphere(degrees: Array) -> Array:

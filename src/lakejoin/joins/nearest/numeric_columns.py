@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.model import Array, ColumnData, ColumnType, null_id
+from lakejoin.joins.row_keys import spread_values
+from lakejoin.model import Array, ColumnType
 from lakejoin.store.coordinate_columns import LATITUDE, LONGITUDE, parse_axis_name
 from lakejoin.store.parsed_numbers import (
     ParsedValues,
@@ -57,7 +58,7 @@ def kind_of(column: pa.ChunkedArray | pa.Array) -> str:
 def numbers_of(column: pa.ChunkedArray | pa.Array) -> Array:
     """The number of every row, NaN if it has none."""
     data = encode_query(column)
-    return _of_rows(data, column_numbers(parse_values(data.tokens)))
+    return spread_values(data, column_numbers(parse_values(data.tokens)), np.nan)
 
 
 def days_of(column: pa.ChunkedArray | pa.Array) -> Array:
@@ -68,13 +69,13 @@ def days_of(column: pa.ChunkedArray | pa.Array) -> Array:
     [1.5, 30.0, nan]
     """
     data = encode_query(column)
-    return _of_rows(data, _moments(data.tokens))
+    return spread_values(data, _moments(data.tokens), np.nan)
 
 
 def points_of_texts(column: pa.ChunkedArray | pa.Array) -> Array:
     """The (latitude, longitude) of every row of a column with both."""
     data = encode_query(column)
-    return _of_rows(data, parse_points(data.tokens))
+    return spread_values(data, parse_points(data.tokens), np.nan)
 
 
 def coordinates_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Array:
@@ -88,9 +89,9 @@ def coordinates_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Array:
     if len(columns) == 1:
         return valid_coordinates(points_of_texts(columns[0]))
     data = [encode_query(column) for column in columns]
-    return valid_coordinates(
-        np.stack([_of_rows(axis, column_degrees(parse_values(axis.tokens))) for axis in data], 1)
-    )
+    degrees = [column_degrees(parse_values(column.tokens)) for column in data]
+    rows = [spread_values(*axis, np.nan) for axis in zip(data, degrees, strict=True)]
+    return valid_coordinates(np.stack(rows, axis=1))
 
 
 def points_of_columns(
@@ -111,7 +112,7 @@ def points_of_columns(
     beyond = [bool((np.abs(axis) > _POLE).any()) for axis in degrees]
     if not first and beyond[0] != beyond[1]:
         first = LONGITUDE if beyond[0] else LATITUDE
-    rows = [_of_rows(column, values) for column, values in zip(data, degrees, strict=True)]
+    rows = [spread_values(*axis, np.nan) for axis in zip(data, degrees, strict=True)]
     return np.stack(rows, axis=1), first
 
 
@@ -159,11 +160,3 @@ def _moment(text: str) -> datetime | None:
 
 def _share(numbers: Array) -> float:
     return float(np.isfinite(numbers).mean()) if len(numbers) else 0.0
-
-
-def _of_rows(data: ColumnData, of_tokens: Array) -> Array:
-    """Spread what each distinct value has to the rows; NaN for nulls."""
-    nothing = np.full((1, *of_tokens.shape[1:]), np.nan)
-    by_id = np.concatenate([of_tokens, of_tokens[data.spelling_token], nothing])
-    nulls = data.cells == null_id(data.cells.dtype)
-    return np.asarray(by_id[np.where(nulls, len(by_id) - 1, data.cells)])

@@ -18,7 +18,7 @@ from lakejoin.model import Array, ValueRules, null_id
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.join_inputs import Side
+    from lakejoin.joins.join_inputs import JoinInput
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.segment import Segment
 
@@ -81,21 +81,21 @@ def encode_tables(tables: Sequence[pa.Table], rules: ValueRules | None = None) -
             codes = np.concatenate([codes, codes[data.spelling_token]])
             columns.append(_LocalColumn(name, codes, data.cells))
         local.append(columns)
-    return _shared([table.num_rows for table in tables], local, dictionary.count)
+    return _share_codes([table.num_rows for table in tables], local, dictionary.count)
 
 
 def encode_stored_tables(tables: Sequence[tuple[Segment, TableEntry]]) -> CodedTables:
     """Code tables of an index from its own codes; no text is read if all are in one segment."""
     one_segment = len({id(segment) for segment, _ in tables}) == 1
-    local = [_of_segment(segment, entry) for segment, entry in tables]
+    local = [_read_columns(segment, entry) for segment, entry in tables]
     if one_segment:
         count = len(tables[0][0].dictionary)
     else:
-        local, count = _in_one_dictionary(tables, local)
-    return _shared([entry.rows for _, entry in tables], local, count)
+        local, count = _merge_dictionaries(tables, local)
+    return _share_codes([entry.rows for _, entry in tables], local, count)
 
 
-def encode_sides(sides: Sequence[Side], rules: ValueRules) -> CodedTables:
+def encode_sides(sides: Sequence[JoinInput], rules: ValueRules) -> CodedTables:
     """Code the tables from the index if all are in it, else from their rows."""
     stored = [side.stored for side in sides if side.stored is not None]
     if len(stored) == len(sides):
@@ -103,7 +103,7 @@ def encode_sides(sides: Sequence[Side], rules: ValueRules) -> CodedTables:
     return encode_tables([side.rows for side in sides], rules)
 
 
-def _of_segment(segment: Segment, entry: TableEntry) -> list[_LocalColumn]:
+def _read_columns(segment: Segment, entry: TableEntry) -> list[_LocalColumn]:
     columns = []
     for column in segment.catalog.columns_of(entry):
         cells, ids = segment.rows.local(column.column_id, entry.rows)
@@ -111,7 +111,7 @@ def _of_segment(segment: Segment, entry: TableEntry) -> list[_LocalColumn]:
     return columns
 
 
-def _in_one_dictionary(
+def _merge_dictionaries(
     tables: Sequence[tuple[Segment, TableEntry]], local: list[list[_LocalColumn]]
 ) -> tuple[list[list[_LocalColumn]], int]:
     """Recode the columns of several segments in one dictionary, by their texts."""
@@ -142,7 +142,7 @@ def _look_up(new_codes: Array, codes: Array) -> Array:
     return np.asarray(padded[np.minimum(codes, len(new_codes))])
 
 
-def _shared(
+def _share_codes(
     rows: Sequence[int], local: Sequence[Sequence[_LocalColumn]], count: int
 ) -> CodedTables:
     """Give dense codes to the values that at least two tables contain."""
@@ -155,11 +155,13 @@ def _shared(
     shared = np.flatnonzero(table_count >= 2)
     code = np.full(count + 1, NO_VALUE, np.int32)
     code[shared] = np.arange(len(shared), dtype=np.int32)
-    tables = tuple(_coded(columns, size, code) for columns, size in zip(local, rows, strict=True))
+    tables = tuple(
+        _encode_table(columns, size, code) for columns, size in zip(local, rows, strict=True)
+    )
     return CodedTables(tables, len(shared))
 
 
-def _coded(columns: Sequence[_LocalColumn], rows: int, code: Array) -> CodedTable:
+def _encode_table(columns: Sequence[_LocalColumn], rows: int, code: Array) -> CodedTable:
     if rows > _MOST_ROWS:
         raise InputError(f"a table of {rows:,} rows is too large: the limit is {_MOST_ROWS:,}")
     codes = np.empty((len(columns), rows), np.int32)

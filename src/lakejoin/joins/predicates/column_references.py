@@ -3,7 +3,7 @@
 Every column is encoded once, in one dictionary. A nearly unique column may be a key; another column
 may refer to it if nearly all its values are in the key. That is checked on a sample of the distinct
 values first, then on all; rows of two tables are compared only if a relation is likely (see
-`relations`). The time grows with the number of nearly unique columns times the sampled values.
+`key_relations`). The time grows with the number of nearly unique columns times the sampled values.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.joins.equal.shared_values import EncodedColumn
+from lakejoin.joins.equal.shared_values import EncodedColumn, encode_column, sample_codes
 from lakejoin.joins.join_inputs import table_subject
 from lakejoin.joins.options import Progress
+from lakejoin.joins.row_keys import find_first_rows
 from lakejoin.model import Array, ColumnType, Loss, ValueRules
 from lakejoin.signals.chance import WrongValues, combine_chances, evidence, wrong_values
 from lakejoin.signals.name_similarity import (
@@ -26,7 +27,6 @@ from lakejoin.signals.name_similarity import (
     is_identifier_name,
     is_named_for,
 )
-from lakejoin.values.column_encoder import encode_query
 from lakejoin.values.text_arrays import TextTable
 
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ class CodedColumn:
 
         coded = []
         for wrong in wrong_values(self.coded.data.tokens, _WRONG):
-            texts = pa.array([text for way in wrong.variants for text in way], pa.large_string())
+            texts = pa.array(
+                [text for variant in wrong.variants for text in variant], pa.large_string()
+            )
             codes = self.dictionary.add(texts).astype(np.int64)
             codes[~np.asarray(texts.is_valid())] = -1
             coded.append(WrongValues(wrong.share, codes.reshape(len(wrong.variants), -1)))
@@ -128,7 +130,7 @@ class CodedColumn:
 class Reference:
     """A column whose values are nearly all in another one, which is nearly a key.
 
-    `met` of the child's distinct values are in the parent.
+    `matches` of the child's distinct values are in the parent.
     """
 
     child: CodedColumn
@@ -167,10 +169,7 @@ class Reference:
         """The parent row that each child row refers to, -1 for none."""
         codes, parents = self.child.coded.rows, self.parent.coded.rows
         size = int(max(codes.max(initial=-1), parents.max(initial=-1))) + 1
-        row = np.full(size + 1, -1, np.int64)
-        filled = np.flatnonzero(parents >= 0)[::-1]  # the first row of a value is written last
-        row[parents[filled]] = filled
-        return np.asarray(row[codes])
+        return np.asarray(find_first_rows(parents, size)[codes])
 
 
 def encode_columns(
@@ -185,9 +184,8 @@ def encode_columns(
         rows = table.load()
         names = frozenset(rows.column_names)
         for column_index, name in enumerate(rows.column_names):
-            data = encode_query(rows.column(column_index), rules or ValueRules())
-            codes = dictionary.add(data.tokens).astype(np.int64)
-            coded = EncodedColumn(name, data, codes)
+            cells = rows.column(column_index)
+            coded = encode_column(name, cells, rules or ValueRules(), dictionary)
             columns.append(
                 CodedColumn(table_index, table.name, column_index, names, coded, dictionary)
             )
@@ -199,7 +197,7 @@ def find_references(columns: Sequence[CodedColumn], size: int) -> Iterator[Refer
     children = [column for column in columns if column.may_refer]
     if not children:
         return
-    sampled = [_sample(column.coded.codes) for column in children]
+    sampled = [sample_codes(column.coded.codes, _SAMPLE) for column in children]
     starts = np.cumsum([0, *map(len, sampled[:-1])])
     flat, lengths = np.concatenate(sampled), np.array([len(codes) for codes in sampled])
     in_parent = np.zeros(size, np.bool_)
@@ -212,13 +210,7 @@ def find_references(columns: Sequence[CodedColumn], size: int) -> Iterator[Refer
             child = children[index]
             if child is parent:
                 continue
-            met = int(np.count_nonzero(in_parent[child.coded.codes]))
-            if met >= CONTAINED * len(child.coded):
-                yield Reference(child, parent, met)
+            matches = int(np.count_nonzero(in_parent[child.coded.codes]))
+            if matches >= CONTAINED * len(child.coded):
+                yield Reference(child, parent, matches)
         in_parent[parent.coded.codes] = False
-
-
-def _sample(codes: Array) -> Array:
-    if len(codes) <= _SAMPLE:
-        return codes
-    return np.random.default_rng(0).choice(codes, _SAMPLE, replace=False)

@@ -43,7 +43,7 @@ _MOST_ALIKE = 300  # columns of a similar name: more mean nothing
 class CompositeReference:
     """Columns that together refer to a key of several columns.
 
-    `met` of `values` combinations are among the `keys`; `rows` rows have a key.
+    `matches` of `values` combinations are among the `keys`; `rows` rows have a key.
     """
 
     children: tuple[CodedColumn, ...]
@@ -65,12 +65,12 @@ class CompositeReference:
 
 
 def find_composites(
-    columns: Sequence[CodedColumn], known: Iterable[Reference], notes: list[str] | None = None
+    columns: Sequence[CodedColumn], references: Iterable[Reference], notes: list[str] | None = None
 ) -> Iterator[CompositeReference]:
     """Find composite relations between tables that no single column relates."""
-    known = list(known)
-    referring = {id(reference.child) for reference in known}
-    related = {frozenset((ref.child.table, ref.parent.table)) for ref in known}
+    references = list(references)
+    referring = {id(reference.child) for reference in references}
+    related = {frozenset((ref.child.table, ref.parent.table)) for ref in references}
     left = _MOST_PAIRS
     for tables, alike in _similar_names(columns).items():
         if len(alike) < 2 or tables in related:
@@ -93,7 +93,7 @@ def find_composites(
                 yield composite
 
 
-def without_steps(composites: Sequence[CompositeReference]) -> list[CompositeReference]:
+def drop_indirect(composites: Sequence[CompositeReference]) -> list[CompositeReference]:
     """The composites that do not follow from two others through a table in between."""
     complete = {
         (_child(composite), _parent(composite)): composite.parents
@@ -151,7 +151,7 @@ def _share_values(child: CodedColumn, parent: CodedColumn) -> bool:
 
 
 def _composite(pairs: Sequence[ColumnPair]) -> CompositeReference | None:
-    coded, by_name = _coded(pairs)
+    coded, by_name = _encode_pairs(pairs)
     all_columns = _combinations(coded, 1, coded.tables[1].columns)
     if len(np.unique(all_columns)) < _UNIQUE * coded.tables[1].rows:
         return None  # not even all columns together are a key
@@ -161,14 +161,15 @@ def _composite(pairs: Sequence[ColumnPair]) -> CompositeReference | None:
     used = best[0].enough
     if len(used) < 2 or len({pair[1] for pair in used}) < len(used):
         return None
-    found = _counted(coded, used, by_name)
-    if found.keys < _UNIQUE * coded.tables[1].rows or found.containment < _CONTAINED:
+    reference = _count_reference(coded, used, by_name)
+    if reference.keys < _UNIQUE * coded.tables[1].rows or reference.containment < _CONTAINED:
         return None
-    by_chance = found.keys / prod(len(parent.coded) for parent in found.parents)
-    return found if evidence(found.values, found.containment, by_chance) >= _ENOUGH else None
+    by_chance = reference.keys / prod(len(parent.coded) for parent in reference.parents)
+    nats = evidence(reference.values, reference.containment, by_chance)
+    return reference if nats >= _ENOUGH else None
 
 
-def _coded(
+def _encode_pairs(
     pairs: Sequence[ColumnPair],
 ) -> tuple[CodedTables, dict[tuple[int, str], CodedColumn]]:
     """The columns of the pairs as two tables of codes of their own; and the columns by name."""
@@ -177,7 +178,7 @@ def _coded(
     values = np.union1d(*codes_of)
     tables = []
     for columns in sides:
-        codes = np.stack([_recoded(column.coded.rows, values) for column in columns])
+        codes = np.stack([_recode_rows(column.coded.rows, values) for column in columns])
         tables.append(CodedTable(tuple(column.name for column in columns), codes))
     by_name = {
         (side, column.name): column for side, columns in enumerate(sides) for column in columns
@@ -185,11 +186,11 @@ def _coded(
     return CodedTables(tuple(tables), len(values)), by_name
 
 
-def _recoded(rows: Array, values: Array) -> Array:
+def _recode_rows(rows: Array, values: Array) -> Array:
     return np.where(rows >= 0, np.searchsorted(values, rows), -1).astype(np.int32)
 
 
-def _counted(
+def _count_reference(
     coded: CodedTables, used: Sequence[Pair], by_name: dict[tuple[int, str], CodedColumn]
 ) -> CompositeReference:
     child, key = (_combinations(coded, side, [pair[side][1] for pair in used]) for side in (0, 1))

@@ -2,53 +2,57 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError, UnreadableFile
 from lakejoin.joins.options import Progress
 from lakejoin.joins.predicates.column_references import NamedTable
 from lakejoin.joins.predicates.key_relations import Relation, find_relations
-from lakejoin.joins.report import clipped, counted, loss_texts
+from lakejoin.joins.report import loss_texts
 from lakejoin.model import ValueRules
+from lakejoin.render.answer_base import AnswerBase
+from lakejoin.render.report import Cell, Column, Report, Row, line
+from lakejoin.text_format import clip, counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_NAMES = 60
 _SKIPPED = 5  # files listed by name
+_COLUMNS = (
+    Column("column", right=False, keep="start"),
+    Column("refers to key", right=False, keep="start"),
+    Column("rows"),
+    Column("missing"),
+    Column("score"),
+    Column("why", right=False, keep="start"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Relations(Sequence[Relation]):
-    """The likely key relations among tables, most likely first."""
+class Relations(AnswerBase[Relation]):
+    """The likely key relations among tables, most likely first.
 
-    found: tuple[Relation, ...]
+    >>> lakes = {"films": {"id": ["f1", "f2"]}, "roles": {"film": ["f1", "f1", "f2"]}}
+    >>> print(lakejoin.relations(lakes).diagram("mermaid"))
+    erDiagram
+        t1["films"]
+        t2["roles"]
+        t2 }o--|| t1 : "film = id"
+    """
+
+    results: tuple[Relation, ...]
     tables: tuple[str, ...]
     notes: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.found)
-
-    @overload
-    def __getitem__(self, place: int) -> Relation: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Relation, ...]: ...
-    def __getitem__(self, place: int | slice) -> Relation | tuple[Relation, ...]:
-        return self.found[place]
-
-    def __iter__(self) -> Iterator[Relation]:
-        return iter(self.found)
 
     def diagram(self, kind: str = "mermaid") -> str:
         """A diagram as text, for `mermaid` or `graphviz`."""
         if kind not in DIAGRAMS:
             raise InputError(f"unknown diagram {kind!r}: choose one of {', '.join(DIAGRAMS)}")
         short = self.short
-        return DIAGRAMS[kind](short.tables, short.found)
+        return DIAGRAMS[kind](short.tables, short.results)
 
     @property
     def short(self) -> Relations:
@@ -59,7 +63,7 @@ class Relations(Sequence[Relation]):
         begin = len(fronts.pop()) + 1
         found = (
             replace(relation, table=relation.table[begin:], key_table=relation.key_table[begin:])
-            for relation in self.found
+            for relation in self.results
         )
         return Relations(tuple(found), tuple(name[begin:] for name in self.tables), self.notes)
 
@@ -79,25 +83,38 @@ class Relations(Sequence[Relation]):
                 ("why", pa.string()),
             ]
         )
-        return pa.Table.from_pylist([relation.to_json() for relation in self.found], schema)
+        return pa.Table.from_pylist([relation.to_json() for relation in self.results], schema)
 
-    def __repr__(self) -> str:
-        lines = [f"{_words(relation)}  ({relation.score:.2f})" for relation in self.found]
+    def to_dict(self) -> dict[str, Any]:
+        """The relations with the keys of `lakejoin relations --json`."""
+        return {
+            "tables": list(self.tables),
+            "relations": [relation.to_json() for relation in self.results],
+            "notes": list(self.notes),
+        }
+
+    def report(self) -> Report:
+        """What the relations show, with short names."""
         head = f"{counted(len(self), 'relation')} among {counted(len(self.tables), 'table')}"
-        return "\n".join([head, *lines, *(f"note: {note}" for note in self.notes)])
+        return Report(
+            title=line(head),
+            columns=_COLUMNS,
+            rows=tuple(map(_row, self.short.results)),
+            notes=self.notes,
+            as_table=True,
+        )
 
-    def _repr_html_(self) -> str:
-        parts = ["<table><tr><th>refers</th><th>to the key</th><th>score</th><th>why</th></tr>"]
-        for found in self.found:
-            cells = [
-                format_columns(found.table, found.columns),
-                format_columns(found.key_table, found.key_columns),
-            ]
-            cells += [f"{found.score:.2f}", found.why]
-            row = "".join(f"<td>{html.escape(clipped(cell, _NAMES))}</td>" for cell in cells)
-            parts.append(f"<tr>{row}</tr>")
-        notes = (f"<p>{html.escape(f'note: {note}')}</p>" for note in self.notes)
-        return "".join([*parts, "</table>", *notes])
+
+def _row(relation: Relation) -> Row:
+    texts = (
+        format_columns(relation.table, relation.columns),
+        format_columns(relation.key_table, relation.key_columns),
+        f"{relation.rows:,}",
+        f"{relation.missing:,}",
+        f"{relation.score:.2f}",
+        relation.why,
+    )
+    return Row(tuple(Cell(clip(text, 120)) for text in texts))
 
 
 def relate_tables(
@@ -112,9 +129,8 @@ def relate_tables(
     >>> films = pa.table({"film_id": ["f1", "f2", "f3"], "title": ["Alien", "Heat", "Ran"]})
     >>> roles = pa.table({"film": ["f1", "f1", "f3"], "name": ["Ash", "Kane", "Jiro"]})
     >>> tables = [NamedTable("films", lambda: films), NamedTable("roles", lambda: roles)]
-    >>> relate_tables(tables)
-    1 relation among 2 tables
-    roles(film) → films(film_id)  (0.80)
+    >>> [format_columns(found.table, found.columns) for found in relate_tables(tables)]
+    ['roles(film)']
     """
     if len(tables) < 2:
         what = f"there is only {tables[0].name}" if tables else "there is none"
@@ -161,17 +177,6 @@ def read_tables(
     return tables, notes
 
 
-def tables_of_frames(frames: Mapping[str, Any]) -> list[NamedTable]:
-    """The tables of frames, by their names."""
-    from lakejoin.joins.join_inputs import plain_columns, read_input
-
-    tables = []
-    for name, frame in frames.items():
-        rows, losses = read_input(frame)
-        tables.append(NamedTable(str(name), _loader(plain_columns(rows)), losses))
-    return tables
-
-
 def format_columns(table: str, columns: Sequence[str]) -> str:
     """A table and some of its columns as text.
 
@@ -179,11 +184,6 @@ def format_columns(table: str, columns: Sequence[str]) -> str:
     'films.csv(id, year)'
     """
     return f"{table}({', '.join(columns)})"
-
-
-def _words(relation: Relation) -> str:
-    source = format_columns(relation.table, relation.columns)
-    return f"{source} → {format_columns(relation.key_table, relation.key_columns)}"
 
 
 def _loader(rows: pa.Table) -> Callable[[], pa.Table]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from lakejoin.errors import InputError, NoJoin
-from lakejoin.joins.join_inputs import Side, table_subject
+from lakejoin.joins.join_inputs import JoinInput, table_subject
 from lakejoin.joins.options import JoinOptions
 from lakejoin.joins.predicates.coded_tables import CodedTables, encode_sides
 from lakejoin.joins.predicates.predicate_finder import (
@@ -20,16 +20,26 @@ from lakejoin.joins.predicates.predicate_finder import (
     PredicateOptions,
     find_predicates,
 )
-from lakejoin.joins.predicates.predicate_rows import joined_column_names, joined_rows, unique_labels
+from lakejoin.joins.predicates.predicate_rows import join_rows, name_joined_columns, unique_labels
+from lakejoin.joins.predicates.predicate_text import (
+    no_predicate_reason,
+    predicate_notes,
+    predicate_report,
+    predicates_report,
+    search_notes,
+)
 from lakejoin.joins.predicates.preferences import Facts, Preference, find_preferences
 from lakejoin.model import Array
+from lakejoin.render.answer_base import AnswerBase
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.joins.join import Join
     from lakejoin.joins.options import Progress
+    from lakejoin.render.report import Report
 
+_ROWS_SHOWN = 3  # of a join, in a notebook
 _AS_CODE = "join() takes two tables; for more, use table(), to_sql() or the other code writers"
 
 
@@ -37,10 +47,21 @@ _AS_CODE = "join() takes two tables; for more, use table(), to_sql() or the othe
 class PredicateTables:
     """The joined tables: their rows, unique labels, and codes."""
 
-    sides: tuple[Side, ...]
+    sides: tuple[JoinInput, ...]
     labels: tuple[str, ...]
-    coded: CodedTables
+    known_codes: CodedTables | None  # None: the rows are on a server
     options: PredicateOptions
+
+    @property
+    def coded(self) -> CodedTables:
+        """The codes of the tables; an error if the rows are on a server."""
+        return _refuse_rows() if self.known_codes is None else self.known_codes
+
+    def column_ref(self, side: int, column: str | Sequence[str]) -> ColumnRef:
+        """A column by its name, or by the label of its table and its name."""
+        if isinstance(column, str):
+            return side, column
+        return self.labels.index(column[0]), column[1]
 
     @property
     def are_two(self) -> bool:
@@ -60,10 +81,31 @@ class PredicateTables:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JoinPredicate:
-    """Pairs of columns that must all be equal, with the facts and the result of their join."""
+    """Pairs of columns that must all be equal, with the facts and the result of their join.
+
+    >>> people, calls = {"id": [1, 2, 3]}, {"caller": [2, 2, 3, 1]}
+    >>> lakejoin.predicates(people, calls)[0].table().num_rows
+    4
+    """
 
     found: Predicate
     tables: PredicateTables
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], tables: PredicateTables, sizes: tuple[int, ...]
+    ) -> JoinPredicate:
+        """Read the JSON of a predicate over these tables of `sizes` rows."""
+
+        def read_pairs(pairs: Sequence[Sequence[Any]]) -> tuple[Pair, ...]:
+            return tuple((tables.column_ref(0, a), tables.column_ref(1, b)) for a, b in pairs)
+
+        figures = (data[name] for name in ("groups", "inner_rows", "entropy", "groups"))
+        facts = Facts(sizes, tuple(data["involved"]), *figures)
+        pairs, enough = read_pairs(data["pairs"]), read_pairs(data["enough"])
+        predicate = cls(Predicate(pairs, enough, facts, data["scores"]), tables)
+        vars(predicate)["notes"] = tuple(data["notes"])  # prime the cached property
+        return predicate
 
     @cached_property
     def pairs(self) -> tuple[tuple[Any, Any], ...]:
@@ -113,8 +155,6 @@ class JoinPredicate:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What to know before using it."""
-        from lakejoin.joins.predicates.predicate_text import predicate_notes
-
         return tuple(predicate_notes(self))
 
     def table(self, limit: int | None = None) -> pa.Table:
@@ -122,8 +162,8 @@ class JoinPredicate:
         import pyarrow as pa
 
         sides = self.tables.sides
-        names = joined_column_names([side.columns for side in sides])
-        rows_of = _first(joined_rows(self.tables.coded, self.found.enough), limit, len(sides))
+        names = name_joined_columns([side.columns for side in sides])
+        rows_of = _first(join_rows(self.tables.coded, self.found.enough), limit, len(sides))
         columns = [
             column.take(pa.array(rows))
             for side, rows in zip(sides, rows_of, strict=True)
@@ -173,14 +213,14 @@ class JoinPredicate:
         return self._inner.to_pyspark_code() if self.tables.are_two else write_pyspark(self)
 
     def __repr__(self) -> str:
-        from lakejoin.joins.predicates.predicate_text import predicate_text
+        from lakejoin.render.text import render_text
 
-        return predicate_text(self)
+        return render_text(predicate_report(self))
 
     def _repr_html_(self) -> str:
-        from lakejoin.joins.predicates.predicate_text import predicate_html
+        from lakejoin.render.html import render_html
 
-        return predicate_html(self)
+        return render_html(predicate_report(self), self.table(_ROWS_SHOWN))
 
     @cached_property
     def _inner(self) -> Join:
@@ -192,36 +232,48 @@ class JoinPredicate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Predicates(Sequence[JoinPredicate]):
+class Predicates(AnswerBase[JoinPredicate]):
     """The best predicates, best first; empty if no rows of the tables can match.
 
     With several preferences, those of the first come first, and `best` has them by preference.
-    `complete` is false if the search was cut short, so that there may be better ones.
+    `complete` is false if the search was cut short, so that there may be better ones. If there are
+    no predicates, `none` says why.
+
+    >>> found = lakejoin.predicates({"id": [1, 2, 3]}, {"caller": [2, 2, 3, 1]})
+    >>> len(found), found[0].pairs
+    (1, (('id', 'caller'),))
     """
 
+    results: tuple[JoinPredicate, ...]
     best: dict[str, tuple[JoinPredicate, ...]]
     preferences: tuple[Preference, ...]
     tables: PredicateTables
-    looked_at: int
-    complete: bool
+    looked_at: int = 0
+    complete: bool = True
+    notes: tuple[str, ...] = ()
+    none: str = ""
 
-    @cached_property
-    def _all(self) -> tuple[JoinPredicate, ...]:
-        ranked = (found for preference in self.preferences for found in self.best[preference.name])
-        return tuple({predicate.found.pairs: predicate for predicate in ranked}.values())
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    @overload
-    def __getitem__(self, place: int) -> JoinPredicate: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[JoinPredicate, ...]: ...
-    def __getitem__(self, place: int | slice) -> JoinPredicate | tuple[JoinPredicate, ...]:
-        return self._all[place]
-
-    def __iter__(self) -> Iterator[JoinPredicate]:
-        return iter(self._all)
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Predicates:
+        """Read the JSON of `lakejoin predicates --json`."""
+        sides = tuple(JoinInput(table["table"], _refuse_rows) for table in data["tables"])
+        labels = unique_labels([side.name for side in sides])
+        tables = PredicateTables(sides, labels, None, PredicateOptions(data["prefer"]))
+        sizes = tuple(table["rows"] for table in data["tables"])
+        results = tuple(
+            JoinPredicate.from_dict(fields, tables, sizes) for fields in data["predicates"]
+        )
+        preferences = find_preferences(data["prefer"])
+        return cls(
+            results,
+            {preferences[0].name: results},
+            preferences,
+            tables,
+            data.get("looked_at", 0),
+            data.get("complete", True),
+            tuple(data["notes"]),
+            data.get("why", ""),
+        )
 
     @property
     def winner(self) -> JoinPredicate:
@@ -230,42 +282,23 @@ class Predicates(Sequence[JoinPredicate]):
             raise NoJoin(self.none)
         return self[0]
 
-    @property
-    def none(self) -> str:
-        """Why no predicate joins the tables."""
-        from lakejoin.joins.predicates.predicate_text import no_predicate_reason
-
-        return no_predicate_reason(self)
-
-    @cached_property
-    def notes(self) -> tuple[str, ...]:
-        """What to know about the search."""
-        from lakejoin.joins.predicates.predicate_text import search_notes
-
-        return tuple(search_notes(self))
-
-    def __repr__(self) -> str:
-        from lakejoin.joins.predicates.predicate_text import predicates_text
-
-        return predicates_text(self)
-
-    def _repr_html_(self) -> str:
-        from lakejoin.joins.predicates.predicate_text import predicates_html
-
-        return predicates_html(self)
+    def report(self) -> Report:
+        """What the answer shows."""
+        return predicates_report(self)
 
 
 def best_predicates(
-    sides: Sequence[Side],
+    sides: Sequence[JoinInput],
     options: PredicateOptions | None = None,
     progress: Progress | None = None,
 ) -> Predicates:
     """Find the best predicates over these tables.
 
     >>> import pyarrow as pa
+    >>> from lakejoin.joins.join_inputs import loaded_input
     >>> people = pa.table({"id": [1, 2, 3], "boss": [3, 3, 1]})
     >>> calls = pa.table({"caller": [2, 2, 3, 1, 3], "minutes": [1, 3, 3, 2, 1]})
-    >>> found = best_predicates([Side("people", lambda: people), Side("calls", lambda: calls)])
+    >>> found = best_predicates([loaded_input("people", people), loaded_input("calls", calls)])
     >>> found[0].pairs, found[0].facts.inner
     ((('id', 'caller'),), 5)
     """
@@ -287,7 +320,16 @@ def best_predicates(
         name: tuple(JoinPredicate(predicate, tables) for predicate in predicates)
         for name, predicates in found.best.items()
     }
-    return Predicates(best, preferences, tables, found.looked_at, found.complete)
+    ranked = (predicate for preference in preferences for predicate in best[preference.name])
+    distinct = {predicate.found.pairs: predicate for predicate in ranked}
+    results = tuple(distinct.values())
+    answer = Predicates(results, best, preferences, tables, found.looked_at, found.complete)
+    none = no_predicate_reason(answer)
+    return replace(answer, notes=tuple(search_notes(answer)), none=none)
+
+
+def _refuse_rows() -> NoReturn:
+    raise InputError("the rows of these tables are on the server: use join of the connected lake")
 
 
 def _first(batches: Iterator[list[Array]], limit: int | None, tables: int) -> list[Array]:

@@ -52,7 +52,7 @@ class _Sums:
     def by(self, numbers: Array, count: int) -> _Sums:
         """Add up the rows of equal number."""
         arrays = (self.keys, self.rows, self.weighted)
-        return _Sums(*(_added(array, numbers, count) for array in arrays))
+        return _Sums(*(_sum_by(array, numbers, count) for array in arrays))
 
 
 @dataclass(eq=False)
@@ -84,10 +84,10 @@ Fold = tuple[_Factor, _Factor]  # the folded factor, and the one it was folded i
 class JoinTrees:
     """Count predicates over tables by folding.
 
-    >>> from lakejoin.joins.predicates.coded_tables import coded_tables
+    >>> from lakejoin.joins.predicates.coded_tables import encode_tables
     >>> import pyarrow as pa
     >>> a, b = pa.table({"x": [1, 1, 2]}), pa.table({"x": [1, 2, 3], "y": [7, 7, 8]})
-    >>> trees = JoinTrees(coded_tables([a, b, pa.table({"y": [7, 7, 9]})]))
+    >>> trees = JoinTrees(encode_tables([a, b, pa.table({"y": [7, 7, 9]})]))
     >>> facts = trees.facts([((0, 0), (1, 0)), ((1, 1), (2, 0))])
     >>> facts.involved, facts.groups, facts.inner
     ((3, 2, 2), 2, 6)
@@ -101,18 +101,18 @@ class JoinTrees:
     def facts(self, pairs: Iterable[ColumnIdPair]) -> Facts:
         """The facts of a join; tables that no pair connects are multiplied."""
         variables = variables_of(pairs)
-        facts = self._counted(variables, exact=False)
-        return facts if facts.inner < _EXACT else self._counted(variables, exact=True)
+        facts = self._count_facts(variables, exact=False)
+        return facts if facts.inner < _EXACT else self._count_facts(variables, exact=True)
 
-    def _counted(self, variables: dict[ColumnId, int], exact: bool) -> Facts:
+    def _count_facts(self, variables: dict[ColumnId, int], exact: bool) -> Facts:
         used = sorted({table for table, _ in variables})
-        roots, folds = self._folded([self._factor(table, variables, exact) for table in used])
+        roots, folds = self._fold_all([self._factor(table, variables, exact) for table in used])
         keys, rows, entropy = _total(roots)
         others = [size for table, size in enumerate(self.sizes) if table not in used]
         inner = rows * prod(others)
         if not inner:
             return Facts(self.sizes, (0,) * len(self.sizes), 0, 0, 0.0, 0)
-        involved = dict(enumerate(self.sizes)) | self._involved(roots, folds)
+        involved = dict(enumerate(self.sizes)) | self._count_involved(roots, folds)
         return Facts(self.sizes, tuple(involved.values()), keys, inner, entropy, inner)
 
     def _factor(self, index: int, variables: dict[ColumnId, int], exact: bool) -> _Factor:
@@ -130,26 +130,26 @@ class JoinTrees:
             values = {name: np.flatnonzero(counts)}
             counts = counts[values[name]]
         else:
-            numbers, count = _numbered(list(values.values()))
+            numbers, count = _number_rows(list(values.values()))
             some = np.empty(count, np.int64)
             some[numbers] = np.arange(len(numbers))
             values = {name: column[some] for name, column in values.items()}
             counts = np.bincount(numbers, minlength=count)
         return _Factor(values, _first_sums(counts, exact), index, counts)
 
-    def _folded(self, factors: list[_Factor]) -> tuple[list[_Factor], list[Fold]]:
+    def _fold_all(self, factors: list[_Factor]) -> tuple[list[_Factor], list[Fold]]:
         """Fold until no factors share a variable; returns the rest, and the folds in order."""
         folds = []
         while True:
             if (ear := _ear(factors)) is not None:
                 leaf, into = ear
-                leaf_numbers, numbers, count = self._numbers(leaf, into)
+                leaf_numbers, numbers, count = self._number_shared(leaf, into)
                 into.sums = into.sums.times(leaf.sums.by(leaf_numbers, count).at(numbers))
                 factors = [factor for factor in factors if factor is not leaf]
                 folds.append(ear)
             elif (pair := self._smallest_join(factors)) is not None:
                 factors = [factor for factor in factors if factor not in pair]
-                factors.append(self._joined(*pair))
+                factors.append(self._join_factors(*pair))
             else:
                 return factors, folds
 
@@ -164,16 +164,16 @@ class JoinTrees:
         return pairs[sizes.index(min(sizes))]
 
     def _join_size(self, left: _Factor, right: _Factor) -> float:
-        left_numbers, right_numbers, count = self._numbers(left, right)
+        left_numbers, right_numbers, count = self._number_shared(left, right)
         rows = (
             np.bincount(numbers[factor.sums.rows > 0], minlength=count).astype(np.float64)
             for numbers, factor in ((left_numbers, left), (right_numbers, right))
         )
         return float(np.dot(*rows))
 
-    def _joined(self, left: _Factor, right: _Factor) -> _Factor:
+    def _join_factors(self, left: _Factor, right: _Factor) -> _Factor:
         """Join two factors on their shared variables."""
-        left_numbers, right_numbers, count = self._numbers(left, right)
+        left_numbers, right_numbers, count = self._number_shared(left, right)
         left_at, right_at = _matches(
             np.where(left.sums.rows > 0, left_numbers, count),
             np.where(right.sums.rows > 0, right_numbers, -1),
@@ -183,23 +183,23 @@ class JoinTrees:
         sums = left.sums.at(left_at).times(right.sums.at(right_at))
         return _Factor(values, sums, parts=((left, left_at), (right, right_at)))
 
-    def _numbers(self, left: _Factor, right: _Factor) -> tuple[Array, Array, int]:
+    def _number_shared(self, left: _Factor, right: _Factor) -> tuple[Array, Array, int]:
         """Number the values of the shared variables alike in both factors; and how many."""
         shared = left.shares(right)
         if len(shared) == 1:  # they are numbers already
             return left.values[shared[0]], right.values[shared[0]], self._count
         columns = [np.concatenate([left.values[name], right.values[name]]) for name in shared]
-        numbers, count = _numbered(columns)
+        numbers, count = _number_rows(columns)
         split = len(left.values[shared[0]])
         return numbers[:split], numbers[split:], count
 
-    def _involved(self, roots: Sequence[_Factor], folds: Sequence[Fold]) -> dict[int, int]:
+    def _count_involved(self, roots: Sequence[_Factor], folds: Sequence[Fold]) -> dict[int, int]:
         """The rows of each table in the join, from the last fold back to the first."""
         rows: dict[int, int] = {}
         for root in roots:
             _mark_rows(root, root.sums.rows > 0, rows)
         for leaf, into in reversed(folds):
-            leaf_numbers, numbers, count = self._numbers(leaf, into)
+            leaf_numbers, numbers, count = self._number_shared(leaf, into)
             used = np.zeros(count, np.bool_)
             used[numbers[into.left]] = True
             _mark_rows(leaf, used[leaf_numbers] & (leaf.sums.rows > 0), rows)
@@ -270,7 +270,7 @@ def _mark_rows(factor: _Factor, left: Array, rows: dict[int, int]) -> None:
         _mark_rows(part, part_left, rows)
 
 
-def _numbered(columns: Sequence[Array]) -> tuple[Array, int]:
+def _number_rows(columns: Sequence[Array]) -> tuple[Array, int]:
     """Number the distinct rows of some columns; and how many there are."""
     numbers, count = columns[0], 0
     for column in columns[1:]:
@@ -291,7 +291,7 @@ def _matches(left: Array, right: Array) -> tuple[Array, Array]:
     return left_at, order[np.repeat(begin, sizes) + within]
 
 
-def _added(values: Array, numbers: Array, count: int) -> Array:
+def _sum_by(values: Array, numbers: Array, count: int) -> Array:
     if values.dtype == object:
         total = np.zeros(count, object)
         np.add.at(total, numbers, values)

@@ -12,7 +12,7 @@ table, and their columns of the same name do not refer to each other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import exp
 from typing import Any
 
@@ -28,12 +28,12 @@ from lakejoin.joins.predicates.column_references import (
 )
 from lakejoin.joins.predicates.composite_references import (
     CompositeReference,
+    drop_indirect,
     find_composites,
-    without_steps,
 )
-from lakejoin.joins.report import percent
 from lakejoin.model import Array, ValueRules
 from lakejoin.signals.name_similarity import CONTAINED, SAME, hints_at
+from lakejoin.text_format import format_percent
 
 # The weight of each sign, in nats; a relation is listed if the sum is above zero.
 _BIAS = -7.5
@@ -65,6 +65,11 @@ class Relation:
 
     `rows` rows of the table refer to a row of the other. The columns have `values` distinct
     values, of which the key lacks `missing`; the key has `keys`. `score` is its likelihood, 0..1.
+
+    >>> lakes = {"films": {"id": ["f1", "f2"]}, "roles": {"film": ["f1", "f1", "f2"]}}
+    >>> (relation,) = lakejoin.relations(lakes)
+    >>> relation.table, relation.columns, relation.key_table
+    ('roles', ('film',), 'films')
     """
 
     table: str
@@ -79,19 +84,9 @@ class Relation:
     why: str
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values, with the keys of `lakejoin predicates --json`."""
-        return {
-            "table": self.table,
-            "columns": list(self.columns),
-            "key_table": self.key_table,
-            "key_columns": list(self.key_columns),
-            "rows": self.rows,
-            "values": self.values,
-            "missing": self.missing,
-            "keys": self.keys,
-            "score": self.score,
-            "why": self.why,
-        }
+        """As plain values, with the keys of `lakejoin relations --json`."""
+        columns = {"columns": list(self.columns), "key_columns": list(self.key_columns)}
+        return {**asdict(self), **columns}
 
 
 def find_relations(
@@ -111,12 +106,13 @@ def find_relations(
         and reference_score(reference) > 0
         and not _is_itself(reference)
     ]
-    chosen = _without_copies(_one_key_each(_in_one_direction(likely)))
+    chosen = _drop_copies(_choose_keys(_choose_directions(likely)))
     relations = [_relation(reference) for reference in chosen]
     report("looking for keys of several columns")
-    several = without_steps(list(find_composites(columns, chosen, notes)))
+    several = drop_indirect(list(find_composites(columns, chosen, notes)))
     relations += [_composite_relation(composite) for composite in several]
-    return sorted(relations, key=lambda found: (-found.score, found.table, found.columns))
+    relations.sort(key=lambda relation: (-relation.score, relation.table, relation.columns))
+    return relations
 
 
 def reference_score(reference: Reference) -> float:
@@ -158,7 +154,7 @@ def _is_itself(reference: Reference) -> bool:
     return _equal_rows(reference, np.arange(len(reference.rows))) >= _COPIED
 
 
-def _in_one_direction(likely: Iterable[Reference]) -> list[Reference]:
+def _choose_directions(likely: Iterable[Reference]) -> list[Reference]:
     """The more likely direction of two columns that may refer to each other."""
     best: dict[frozenset[int], Reference] = {}
     for reference in likely:
@@ -168,7 +164,7 @@ def _in_one_direction(likely: Iterable[Reference]) -> list[Reference]:
     return list(best.values())
 
 
-def _one_key_each(likely: Iterable[Reference]) -> list[Reference]:
+def _choose_keys(likely: Iterable[Reference]) -> list[Reference]:
     """The best key of every column; not one that itself refers to another of these keys."""
     by_child: dict[int, list[Reference]] = {}
     for reference in likely:
@@ -176,7 +172,7 @@ def _one_key_each(likely: Iterable[Reference]) -> list[Reference]:
     chosen = []
     for candidates in by_child.values():
         parents = {id(reference.parent) for reference in candidates}
-        last = [found for found in candidates if not _leads_on(found, by_child, parents)]
+        last = [key for key in candidates if not _leads_on(key, by_child, parents)]
         chosen.append(max(last or candidates, key=_rank))
     return chosen
 
@@ -188,7 +184,7 @@ def _leads_on(
     return any(id(other.parent) in parents for other in further)
 
 
-def _without_copies(chosen: Iterable[Reference]) -> list[Reference]:
+def _drop_copies(chosen: Iterable[Reference]) -> list[Reference]:
     """The best of relations that lead the rows of one table to the same rows of another."""
     by_tables: dict[tuple[int, int], list[Reference]] = {}
     for reference in sorted(chosen, key=_as_key, reverse=True):
@@ -270,8 +266,8 @@ def _composite_relation(composite: CompositeReference) -> Relation:
 
 
 def _containment(containment: float, coverage: float) -> str:
-    share = "all values are" if containment == 1 else f"{percent(containment)} of values are"
-    return f"{share} in the key, which is {percent(coverage)} used"
+    share = "all values are" if containment == 1 else f"{format_percent(containment)} of values are"
+    return f"{share} in the key, which is {format_percent(coverage)} used"
 
 
 def _why(reference: Reference) -> str:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from lakejoin.codegen.frame_code import (
+    PANDAS_IMPORT,
+    POLARS_IMPORT,
+    PYSPARK_IMPORT,
     PYSPARK_LOOKUP,
+    function_head,
     pandas_integer_lines,
     pandas_mapping_lines,
     pandas_side,
     polars_side,
     pyspark_key_lines,
-    pyspark_name,
     pyspark_side,
 )
-from lakejoin.codegen.join_plan import ComparedSide, PlanPart, comment_lines
-from lakejoin.codegen.join_sql import DIALECTS, Dialect, DuckDBDialect, StandardDialect, check_names
-from lakejoin.codegen.standard_sql import identifier, literal
-from lakejoin.errors import InputError
+from lakejoin.codegen.join_plan import ComparedSide, PlanPart
+from lakejoin.codegen.join_sql import check_names, make_writers, select_columns
+from lakejoin.codegen.sql_query import SqlQuery, replace_texts
 from lakejoin.joins.code_plan import plan_column_pair
-from lakejoin.joins.predicates.predicate_rows import join_order, joined_column_names
+from lakejoin.joins.predicates.predicate_rows import join_order, name_joined_columns
+from lakejoin.quoting import quote_backticks
+from lakejoin.values.column_names import make_names_unique
 
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.join_predicate import JoinPredicate
@@ -33,54 +38,30 @@ if TYPE_CHECKING:
 
 def write_sql(predicate: JoinPredicate, names: Sequence[str] = (), dialect: str = "duckdb") -> str:
     """One SQL query over tables of these names; by default `table_1`, `table_2`, …"""
-    if dialect not in DIALECTS:
-        raise InputError(f"SQL is written in one of {', '.join(DIALECTS)}, not {dialect!r}")
     plan = plan_comparisons(predicate)
-    sides = predicate.tables.sides
     for label, columns in zip(predicate.tables.labels, plan.columns, strict=True):
         check_names(label, columns)
-    names = names or [frame_name(table) for table in range(len(sides))]
-    writers: list[Dialect] = [
-        DuckDBDialect() if dialect == "duckdb" else StandardDialect(plan.free, side.rows)
-        for side in sides
-    ]
+    rows = [side.rows for side in predicate.tables.sides]
+    tables = list(zip(names or plan.frames, rows, strict=True))
+    writers = make_writers(dialect, tables, plan.free)
+    aliases = [f"t{table + 1}" for table in range(len(tables))]
+
+    def cell(condition: Comparison, table: int) -> str:
+        side = condition.side(table)
+        text = writers[table].cell(side, condition.part, aliases[table])
+        return replace_texts(text, side.respelt, text) if side.respelt else text
+
     equal = {
-        table: [_sql_equality(condition, writers) for condition in plan.joining(table)]
+        table: [f"{cell(c, c.earlier)} = {cell(c, c.later)}" for c in plan.joining(table)]
         for table in plan.order
     }
-    cells = []
-    for table, columns in enumerate(plan.columns):
-        for name, shown in zip(columns, plan.names_of(table), strict=True):
-            renamed = "" if name == shown else f" AS {identifier(shown)}"
-            cells.append(f"{_alias(table)}.{identifier(name)}{renamed}")
-    lines = [f"SELECT {', '.join(cells)}"]
-    for table in plan.order:
-        source = f"{writers[table].table(identifier(names[table]))} AS {_alias(table)}"
-        on = "\n  AND ".join(equal[table])
-        lines.append(f"JOIN {source}\n  ON {on}" if on else f"FROM {source}")
-    notes = [*plan.comments, *(text for writer in writers for text in writer.comments)]
-    return "\n".join([*comment_lines(notes, "--"), *lines]) + ";"
-
-
-def _sql_equality(condition: Comparison, writers: Sequence[Dialect]) -> str:
-    tables = (condition.earlier, condition.later)
-    return " = ".join(_sql_cell(condition, table, writers[table]) for table in tables)
-
-
-def _sql_cell(condition: Comparison, table: int, writer: Dialect) -> str:
-    side = condition.side(table)
-    cell = writer.cell(side, condition.part, _alias(table))
-    if not side.respelt:
-        return cell
-    whens = (
-        f"WHEN {literal(text)} THEN {'NULL' if key is None else literal(key)}"
-        for text, key in side.respelt.items()
+    shown = (
+        select_columns(aliases[table], columns, plan.names_of(table))
+        for table, columns in enumerate(plan.columns)
     )
-    return f"CASE {cell} {' '.join(whens)} ELSE {cell} END"
-
-
-def _alias(table: int) -> str:
-    return f"t{table + 1}"
+    joined = [writers[table].joined(aliases[table], equal[table]) for table in plan.order]
+    notes = [*plan.comments, *(text for writer in writers for text in writer.comments)]
+    return SqlQuery([*chain.from_iterable(shown)], joined, comments=notes).statement()
 
 
 # -- Python ----------------------------------------------------------------------------------------
@@ -91,15 +72,10 @@ def frame_name(table: int) -> str:
     return f"table_{table + 1}"
 
 
-def _head(plan: ComparisonPlan, imported: str) -> list[str]:
-    frames = ", ".join(frame_name(table) for table in range(len(plan.columns)))
-    return [*comment_lines(plan.comments), f"{imported}\n\n\ndef join({frames}):"]
-
-
 def write_pandas(predicate: JoinPredicate) -> str:
     """A Python function of pandas DataFrames."""
     plan = plan_comparisons(predicate)
-    lines = _head(plan, "import pandas as pd")
+    lines = function_head(plan.comments, PANDAS_IMPORT, plan.frames)
     for table in range(len(plan.columns)):
         frame, keys = frame_name(table), []
         for condition in plan.involving(table):
@@ -119,10 +95,9 @@ def write_pandas(predicate: JoinPredicate) -> str:
         # Keys that are not compared yet stay with the rows.
         lines.append(f"    rows = rows.merge(rows_{table + 1}, on={on!r})")
     numbers = [f"row_{table + 1}" for table in range(len(plan.columns))]
-    frames = ", ".join(frame_name(table) for table in range(len(plan.columns)))
     lines += [
         f"    rows = rows.sort_values({numbers!r})",
-        f"    tables = zip([{frames}], {numbers!r})",
+        f"    tables = zip([{', '.join(plan.frames)}], {numbers!r})",
         "    parts = [table.iloc[rows[row]].reset_index(drop=True) for table, row in tables]",
         "    joined = pd.concat(parts, axis=1)",
         f"    joined.columns = {list(plan.names)!r}",
@@ -134,7 +109,7 @@ def write_pandas(predicate: JoinPredicate) -> str:
 def write_polars(predicate: JoinPredicate) -> str:
     """A Python function of polars DataFrames."""
     plan = plan_comparisons(predicate)
-    lines = _head(plan, "import polars as pl")
+    lines = function_head(plan.comments, POLARS_IMPORT, plan.frames)
     for table, columns in enumerate(plan.columns):
         frame = frame_name(table)
         lines.append(f"    {frame} = {frame}.with_columns(")
@@ -155,7 +130,7 @@ def write_polars(predicate: JoinPredicate) -> str:
 def write_pyspark(predicate: JoinPredicate) -> str:
     """A Python function of Spark DataFrames, without Python UDFs."""
     plan = plan_comparisons(predicate)
-    lines = _head(plan, "from pyspark.sql import functions as F")
+    lines = function_head(plan.comments, PYSPARK_IMPORT, plan.frames)
     has_lists = any(
         c.side(table).respelt for c in plan.comparisons for table in (c.earlier, c.later)
     )
@@ -166,7 +141,7 @@ def write_pyspark(predicate: JoinPredicate) -> str:
             side, key = condition.side(table), _key(plan, condition, table)
             lines += pyspark_key_lines(frame, key, pyspark_side(side, condition.part), side)
         keys = [_key(plan, condition, table) for condition in plan.involving(table)]
-        selected = ", ".join(f"F.col({pyspark_name(name)!r})" for name in (*columns, *keys))
+        selected = ", ".join(f"F.col({quote_backticks(name)!r})" for name in (*columns, *keys))
         names = [*plan.names_of(table), *keys]
         lines.append(f"    {frame} = {frame}.select({selected}).toDF(*{names!r})")
     lines.append(f"    joined = {frame_name(plan.order[0])}")
@@ -212,6 +187,11 @@ class ComparisonPlan:
     comparisons: tuple[Comparison, ...]
     comments: tuple[str, ...]
 
+    @property
+    def frames(self) -> list[str]:
+        """The names of the tables' variables."""
+        return [frame_name(table) for table in range(len(self.columns))]
+
     def involving(self, table: int) -> list[Comparison]:
         """The comparisons that involve a table."""
         return [c for c in self.comparisons if table in (c.earlier, c.later)]
@@ -227,10 +207,8 @@ class ComparisonPlan:
 
     def free(self, name: str) -> str:
         """The name, with underscores appended until no column has it in any case."""
-        taken = {column.lower() for names in (*self.columns, self.names) for column in names}
-        while name.lower() in taken:
-            name += "_"
-        return name
+        taken = chain(*self.columns, self.names)
+        return make_names_unique([name], taken, str.lower)[0]
 
 
 def plan_comparisons(predicate: JoinPredicate) -> ComparisonPlan:
@@ -251,7 +229,7 @@ def plan_comparisons(predicate: JoinPredicate) -> ComparisonPlan:
         )
         conditions.append(Comparison(number, left, right, part))
     columns = tuple(tuple(table.column_names) for table in rows)
-    names = tuple(joined_column_names(columns))
+    names = tuple(name_joined_columns(columns))
     unique_comments = tuple(dict.fromkeys(comments))
     return ComparisonPlan(tuple(order), columns, names, tuple(conditions), unique_comments)
 

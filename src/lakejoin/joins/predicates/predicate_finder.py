@@ -10,7 +10,7 @@ predicate counts only if it connects all tables; on the way there, some are not 
   all tables are connected. But predicates below must still connect them by a later pair, so they
   have no more groups than the largest join with such a pair.
 
-The joins are counted by `join_trees.py`, each from the tables. A predicate that is too expensive to
+The joins are counted by `join_trees`, each from the tables. A predicate that is too expensive to
 count is left out with all below it, and the search then counts as cut short.
 """
 
@@ -83,11 +83,11 @@ class MultiTableSearch(PredicateSearch):
 
     def closed(self, members: Members, facts: Facts) -> Members:
         """The predicate with all pairs that are equal in every row of its join."""
-        held = list(members)
+        pairs = list(members)
         for index, alone in enumerate(self._facts_alone):
-            if index not in held and _involves(alone, facts) and self._adds_nothing(held, index):
-                held.append(index)
-        return tuple(sorted(held))
+            if index not in pairs and _involves(alone, facts) and self._adds_nothing(pairs, index):
+                pairs.append(index)
+        return tuple(sorted(pairs))
 
     def enough(self, members: Members, facts: Facts, alike: Callable[[int], float]) -> Members:
         """Few of a predicate's pairs that make the same join, preferring similar names."""
@@ -98,12 +98,12 @@ class MultiTableSearch(PredicateSearch):
                 taken = fewer
         return tuple(taken)
 
-    def _adds_nothing(self, held: Sequence[int], index: int) -> bool:
-        variables = variables_of(self.pairs[pair] for pair in held)
+    def _adds_nothing(self, members: Sequence[int], index: int) -> bool:
+        variables = variables_of(self.pairs[pair] for pair in members)
         left, right = self.pairs[index]
         if left in variables and variables[left] == variables.get(right):
             return True
-        more, joined = self._joined((*held, index)), self._joined(held)
+        more, joined = self._count_join((*members, index)), self._count_join(members)
         return more is not None and joined is not None and more.inner == joined.inner
 
     def _start(self) -> None:
@@ -117,21 +117,21 @@ class MultiTableSearch(PredicateSearch):
             for index in sorted(range(len(self.pairs)), key=lambda pair: -scores[pair]):
                 if self._components((*members, index)) < self._components(members):
                     members = (*members, index)
-            facts = self._joined(members) if self._connects(members) else None
+            facts = self._count_join(members) if self._connects(members) else None
             if facts is not None and facts.groups:
                 self._best.add(tuple(sorted(members)), facts)
 
     def _alone(self) -> dict[ColumnIdPair, Facts]:
         """The facts of every pair that shares a value, with the other tables multiplied."""
         self._of_two: dict[ColumnIdPair, Facts] = {}
-        found = {}
+        facts_of = {}
         for left, right in combinations(range(len(self.coded.tables)), 2):
             two = CodedTables((self.coded.tables[left], self.coded.tables[right]), self.coded.count)
             for (i, j), facts in SinglePairs(two).facts().items():
                 pair = (left, i), (right, j)
                 self._of_two[pair] = facts
-                found[pair] = self._trees.facts([pair])
-        return found
+                facts_of[pair] = self._trees.facts([pair])
+        return facts_of
 
     def _follow(self, members: Members, children: Sequence[Child]) -> None:
         """Look at all predicates below one whose children are counted already."""
@@ -142,7 +142,7 @@ class MultiTableSearch(PredicateSearch):
                 self._enter((*members, index), bounded, children[at + 1 :])
 
     def _enter(self, members: Members, facts: Facts, later: Sequence[Child]) -> None:
-        if self.pruning.closed and self._known(members, facts):
+        if self.pruning.closed and self._is_contained(members, facts):
             return
         if self._connects(members):
             self._best.add(members, facts)
@@ -157,7 +157,7 @@ class MultiTableSearch(PredicateSearch):
             if self._limit is not None and self.looked_at >= self._limit:
                 self.complete = False
                 break
-            smaller = self._joined((*members, index))
+            smaller = self._count_join((*members, index))
             self.count()
             if smaller is None:
                 self._left_out = True
@@ -178,7 +178,7 @@ class MultiTableSearch(PredicateSearch):
         ]
         return min(facts.inner, max(joining, default=0))
 
-    def _known(self, members: Members, facts: Facts) -> bool:
+    def _is_contained(self, members: Members, facts: Facts) -> bool:
         """Whether an earlier predicate with the same join contains this one (theorem 3)."""
         pairs = frozenset(members)
         same_size = self._by_size.setdefault(facts.inner, [])
@@ -188,7 +188,7 @@ class MultiTableSearch(PredicateSearch):
         same_size.append(pairs)
         return False
 
-    def _joined(self, members: Sequence[int]) -> Facts | None:
+    def _count_join(self, members: Sequence[int]) -> Facts | None:
         """The facts of a predicate; None if counting it is too expensive."""
         try:
             return self._trees.facts(self.pairs[index] for index in members)
@@ -279,8 +279,8 @@ def find_predicates(
     >>> import pyarrow as pa
     >>> people = pa.table({"id": [1, 2, 3], "boss": [3, 3, 1], "town": ["Bern", "Ulm", "Ulm"]})
     >>> calls = pa.table({"caller": [2, 2, 3, 1, 3], "minutes": [1, 3, 3, 2, 1]})
-    >>> found = find_predicates([people, calls])
-    >>> found.best["compact"][0].on, found.best["compact"][0].facts.inner
+    >>> results = find_predicates([people, calls])
+    >>> results.best["compact"][0].on, results.best["compact"][0].facts.inner
     ((('id', 'caller'),), 5)
     """
     options = options or PredicateOptions()
@@ -300,12 +300,12 @@ def _best(
 ) -> list[Predicate]:
     """The n best predicates of a ranking, closed and distinct."""
 
-    def named(column: ColumnId) -> ColumnRef:
+    def name_column(column: ColumnId) -> ColumnRef:
         return column[0], coded.tables[column[0]].columns[column[1]]
 
     def pairs_of(members: Members) -> tuple[Pair, ...]:
         pairs = sorted(search.pairs[index] for index in members)
-        return tuple((named(left), named(right)) for left, right in pairs)
+        return tuple((name_column(left), name_column(right)) for left, right in pairs)
 
     def alike(index: int) -> float:
         [((_, left), (_, right))] = pairs_of((index,))
@@ -315,14 +315,14 @@ def _best(
     def all_alike(members: Members) -> float:
         return sum(map(alike, members)) / len(members)
 
-    found: dict[Members, Predicate] = {}
+    chosen: dict[Members, Predicate] = {}
     for members, facts in ranking.in_order(all_alike):
         closed = search.closed(members, facts)
-        if closed not in found:
+        if closed not in chosen:
             preferences = (*PREFERENCES, ranking.preference)
             scores = {preference.name: preference.score(facts) for preference in preferences}
             enough = search.enough(closed, facts, alike)
-            found[closed] = Predicate(pairs_of(closed), pairs_of(enough), facts, scores)
-        if len(found) == n:
+            chosen[closed] = Predicate(pairs_of(closed), pairs_of(enough), facts, scores)
+        if len(chosen) == n:
             break
-    return list(found.values())
+    return list(chosen.values())

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 BATCH = 1 << 14
 
 
-def joined_rows(coded: CodedTables, pairs: Sequence[Pair]) -> Iterator[list[Array]]:
+def join_rows(coded: CodedTables, pairs: Sequence[Pair]) -> Iterator[list[Array]]:
     """Yield the inner join of a predicate in batches of row indices, one array per table.
 
     >>> import pyarrow as pa
-    >>> from lakejoin.joins.predicates.coded_tables import coded_tables
-    >>> coded = coded_tables([pa.table({"a": [1, 2, 3]}), pa.table({"b": [3, 3, 1]})])
-    >>> [[rows.tolist() for rows in batch] for batch in joined_rows(coded, [((0, "a"), (1, "b"))])]
+    >>> from lakejoin.joins.predicates.coded_tables import encode_tables
+    >>> coded = encode_tables([pa.table({"a": [1, 2, 3]}), pa.table({"b": [3, 3, 1]})])
+    >>> [[rows.tolist() for rows in batch] for batch in join_rows(coded, [((0, "a"), (1, "b"))])]
     [[[0, 2, 2], [2, 0, 1]]]
     """
     order = join_order(len(coded.tables), pairs)
     steps = [_step(coded, table, order[:rank], pairs) for rank, table in enumerate(order)][1:]
     for begin in range(0, coded.tables[order[0]].rows, BATCH):
         end = min(begin + BATCH, coded.tables[order[0]].rows)
-        for rows in _joined([np.arange(begin, end)], steps):
+        for rows in _extend_rows([np.arange(begin, end)], steps):
             yield [rows[order.index(table)] for table in range(len(order))]
 
 
@@ -66,26 +66,26 @@ class _Step:
     def keys(self, joined: Sequence[Array]) -> Array:
         """The key id of each joined row, -1 for none."""
         columns = [codes[joined[rank]] for rank, codes in self.codes]
-        return _numbers(columns, self.levels, self.count)
+        return _key_ids(columns, self.levels, self.count)
 
 
 def _step(coded: CodedTables, table: int, before: Sequence[int], pairs: Sequence[Pair]) -> _Step:
-    own = coded.tables[table]
+    coded_table = coded.tables[table]
     own_codes, earlier_codes = [], []
     for (new, name), (old, old_name) in (ends for pair in pairs for ends in _both(pair)):
         if new == table and old in before:
-            own_codes.append(_codes(own, name))
+            own_codes.append(_codes(coded_table, name))
             earlier_codes.append((before.index(old), _codes(coded.tables[old], old_name)))
     levels: list[Array] = []
-    numbers = np.zeros(own.rows, np.int64)
+    key_ids = np.zeros(coded_table.rows, np.int64)
     for codes in own_codes:
-        combined = _combined(numbers, codes, coded.count)
+        combined = _combine_codes(key_ids, codes, coded.count)
         levels.append(np.unique(combined[combined >= 0]))
-        numbers = _positions(combined, levels[-1])
-    rows = np.flatnonzero(numbers >= 0)
-    rows = rows[np.argsort(numbers[rows], kind="stable")]
+        key_ids = _positions(combined, levels[-1])
+    rows = np.flatnonzero(key_ids >= 0)
+    rows = rows[np.argsort(key_ids[rows], kind="stable")]
     size = len(levels[-1]) if levels else 0
-    starts = np.searchsorted(numbers[rows], np.arange(size + 1))
+    starts = np.searchsorted(key_ids[rows], np.arange(size + 1))
     return _Step(tuple(earlier_codes), coded.count, tuple(levels), rows, starts)
 
 
@@ -93,17 +93,17 @@ def _codes(table: CodedTable, name: str) -> Array:
     return np.asarray(table.codes[table.columns.index(name)])
 
 
-def _numbers(columns: Sequence[Array], levels: Sequence[Array], count: int) -> Array:
-    numbers = np.zeros(len(columns[0]), np.int64)
+def _key_ids(columns: Sequence[Array], levels: Sequence[Array], count: int) -> Array:
+    key_ids = np.zeros(len(columns[0]), np.int64)
     for codes, level in zip(columns, levels, strict=True):
-        numbers = _positions(_combined(numbers, codes, count), level)
-    return numbers
+        key_ids = _positions(_combine_codes(key_ids, codes, count), level)
+    return key_ids
 
 
-def _combined(numbers: Array, codes: Array, count: int) -> Array:
+def _combine_codes(key_ids: Array, codes: Array, count: int) -> Array:
     """Combine two numbers to one, -1 if either is missing."""
-    missing = (numbers < 0) | (codes < 0)
-    return np.where(missing, -1, numbers * count + codes.astype(np.int64))
+    missing = (key_ids < 0) | (codes < 0)
+    return np.where(missing, -1, key_ids * count + codes.astype(np.int64))
 
 
 def _positions(values: Array, distinct: Array) -> Array:
@@ -114,7 +114,7 @@ def _positions(values: Array, distinct: Array) -> Array:
     return np.where(distinct[at] == values, at, -1)
 
 
-def _joined(joined: list[Array], steps: Sequence[_Step]) -> Iterator[list[Array]]:
+def _extend_rows(joined: list[Array], steps: Sequence[_Step]) -> Iterator[list[Array]]:
     """Join these rows with all further tables."""
     if not steps:
         if len(joined[0]):
@@ -132,7 +132,7 @@ def _joined(joined: list[Array], steps: Sequence[_Step]) -> Iterator[list[Array]
         offset = positions - np.where(at > 0, ends[at - 1], 0)
         partners = step.rows[first[at] + offset]
         rows = matched[at]
-        yield from _joined([*(indices[rows] for indices in joined), partners], steps[1:])
+        yield from _extend_rows([*(indices[rows] for indices in joined), partners], steps[1:])
 
 
 def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
@@ -150,13 +150,13 @@ def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def joined_column_names(columns: Sequence[Sequence[str]]) -> list[str]:
+def name_joined_columns(columns: Sequence[Sequence[str]]) -> list[str]:
     """The column names of the result; with more than two tables, a repeated name gets the number of
     its table as a suffix.
 
-    >>> joined_column_names([["id", "a"], ["id", "b"], ["id", "a"]])
+    >>> name_joined_columns([["id", "a"], ["id", "b"], ["id", "a"]])
     ['id', 'a', 'id_2', 'b', 'id_3', 'a_3']
-    >>> joined_column_names([["id"], ["id"]])
+    >>> name_joined_columns([["id"], ["id"]])
     ['id', 'id_right']
     """
     if len(columns) == 2:

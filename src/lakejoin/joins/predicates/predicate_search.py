@@ -2,7 +2,7 @@
 
 A predicate is a sorted set of pairs; its children add a later pair (section V-A of the paper). The
 order of the pairs is free; here those with the smallest inner join come first, so that keys are
-near the root and everything below them is cheap to count (`groups.py`).
+near the root and everything below them is cheap to count (`row_groups`).
 
 - *Invalid*: a pair that leaves no rows is not followed.
 - *Not closed* (theorem 3): if an earlier pair that the predicate lacks is equal in all rows of its
@@ -142,12 +142,12 @@ class TwoTableSearch(PredicateSearch):
         Its last pair is the one it was made by; pairs that are equal anyway may come after it.
         """
         last = members[-1]
-        held = self._held(members, groups, facts)
-        if self.pruning.closed and any(index < last for index in held):
+        implied = self._find_implied(members, groups, facts)
+        if self.pruning.closed and any(index < last for index in implied):
             return
         if self.pruning.closed:
-            members, held = (*members, *held), []
-        self._best.add(tuple(sorted((*members, *held))), facts)
+            members, implied = (*members, *implied), []
+        self._best.add(tuple(sorted((*members, *implied))), facts)
         children, counted = self._children(members, last, groups, facts, later)
         for at, (index, smaller) in enumerate(children):
             if self.complete and index in counted and self._to_enter(index, smaller):
@@ -185,13 +185,13 @@ class TwoTableSearch(PredicateSearch):
                     counted.add(index)
         return children, counted
 
-    def _held(self, members: Members, groups: Groups, facts: Facts) -> list[int]:
+    def _find_implied(self, members: Members, groups: Groups, facts: Facts) -> list[int]:
         """The other pairs that are equal in all rows of the join."""
         candidates: Array = np.all(self._involved >= np.array(facts.involved), axis=1)
         candidates[list(members)] = False
         indices = np.flatnonzero(candidates)
-        held = groups.find_implied(self.first.columns, self._pairs[indices])
-        return list(indices[held].tolist())
+        implied = groups.find_implied(self.first.columns, self._pairs[indices])
+        return list(indices[implied].tolist())
 
     def _codes(self, index: int) -> Codes:
         return self.first.codes(self.column_pairs[index])
@@ -233,8 +233,8 @@ class Ranking:
     def __init__(self, preference: Preference, n: int) -> None:
         self.preference = preference
         self._known = _Best(n)  # of all known predicates
-        self._kept = _Best(n)  # of those in `_found`
-        self._found: dict[Members, tuple[_Rank, Facts]] = {}
+        self._best_listed = _Best(n)  # of those in `_listed`
+        self._listed: dict[Members, tuple[_Rank, Facts]] = {}
 
     def record(self, facts: Facts) -> None:
         """Record that a predicate with these facts exists, closed or not."""
@@ -245,8 +245,8 @@ class Ranking:
         self.record(facts)
         if self.ranks(facts):
             rank = self._rank(facts)
-            self._kept.add(rank, facts)
-            self._found[members] = rank, facts
+            self._best_listed.add(rank, facts)
+            self._listed[members] = rank, facts
 
     def ranks(self, facts: Facts) -> bool:
         """Whether a predicate with these facts is among the best, or equal to the last of them."""
@@ -259,16 +259,16 @@ class Ranking:
         It must be better than the last one kept, and as good as the last one known.
         """
         bound = -self.preference.bound(facts), -facts.all_involved, facts.least_inner
-        known, kept = self._known.last(), self._kept.last()
-        return (known is None or bound <= known) and (kept is None or bound < kept)
+        known, listed = self._known.last(), self._best_listed.last()
+        return (known is None or bound <= known) and (listed is None or bound < listed)
 
     def in_order(self, alike: Callable[[Members], float]) -> list[tuple[Members, Facts]]:
         """All that may be among the best, best first, including predicates that are not closed.
 
         Ties are ordered by how much the names of their columns are `alike`.
         """
-        order = sorted(self._found.items(), key=lambda item: (item[1][0], -alike(item[0]), item[0]))
-        return [(members, facts) for members, (_, facts) in order]
+        listed = [(rank, -alike(members), members) for members, (rank, _) in self._listed.items()]
+        return [(members, self._listed[members][1]) for _, _, members in sorted(listed)]
 
     def _rank(self, facts: Facts) -> _Rank:
         return -self.preference.score(facts), -facts.all_involved, facts.inner

@@ -1,8 +1,7 @@
-"""Predicates as text and as HTML for notebooks, with notes on them."""
+"""Describe predicates: their scores and facts, notes on them, and the report of a search."""
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from collections.abc import Iterator
 from numbers import Integral
@@ -10,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.joins.report import clipped, counted, html_rows, loss_texts
+from lakejoin.joins.report import loss_texts
+from lakejoin.render.report import Cell, Column, Line, Report, Row, line, lines
+from lakejoin.text_format import clip, counted
 
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.join_predicate import JoinPredicate, Predicates
 
-_WORDS = 300
-_ROWS = 3  # of a join, in HTML
+_WORDS = 400
 
 
 def score_text(score: float) -> str:
@@ -42,7 +42,7 @@ def scores_text(predicate: JoinPredicate) -> str:
 
 def fewer_text(predicate: JoinPredicate) -> str:
     """The fewer pairs that make the same join."""
-    return f"the same join by {clipped(predicate.fewer_words, _WORDS)}"
+    return f"the same join by {clip(predicate.fewer_words, _WORDS)}"
 
 
 def facts_text(predicate: JoinPredicate) -> str:
@@ -78,7 +78,8 @@ def weak_pair_notes(predicate: JoinPredicate) -> Iterator[str]:
         weak = [pair for pair in predicate.found.enough if _shared_values(predicate, pair) == 1]
         each = " each" if len(weak) > 1 else ""
         if weak:
-            yield f"{predicate.format_pairs(weak)}{each} share only one value, which is weak evidence"
+            pairs = predicate.format_pairs(weak)
+            yield f"{pairs}{each} share only one value, which is weak evidence"
 
 
 def _shared_values(predicate: JoinPredicate, pair: tuple[tuple[int, str], tuple[int, str]]) -> int:
@@ -117,52 +118,42 @@ def no_predicate_reason(found: Predicates) -> str:
     return "no predicate joins these tables: no rows of all of them match"
 
 
-def predicate_text(predicate: JoinPredicate) -> str:
-    """A predicate with its scores and facts as text."""
-    lines = [clipped(predicate.words, _WORDS)]
-    if predicate.fewer_words:
-        lines.append(f"   {fewer_text(predicate)}")
-    lines += [f"   {scores_text(predicate)}", f"   {facts_text(predicate)}"]
-    lines += [f"   note: {note}" for note in predicate.notes]
-    return "\n".join(lines)
+def predicate_lines(predicate: JoinPredicate) -> tuple[Line, ...]:
+    """The fewer pairs that suffice, the scores, the facts and the notes of a predicate."""
+    fewer = fewer_text(predicate) if predicate.fewer_words else ""
+    notes = lines((f"note: {note}" for note in predicate.notes), "warn")
+    return (*lines([fewer, scores_text(predicate), facts_text(predicate)]), *notes)
 
 
-def predicates_text(found: Predicates) -> str:
-    """All predicates as text, best first."""
-    notes = [f"note: {note}" for note in found.notes]
+def predicate_report(predicate: JoinPredicate) -> Report:
+    """Describe one predicate."""
+    title = line(clip(predicate.words, _WORDS))
+    return Report(title, after=tuple(shown.indented("   ") for shown in predicate_lines(predicate)))
+
+
+def predicates_report(found: Predicates) -> Report:
+    """Describe all predicates, best first."""
     if not found:
-        return "\n".join([found.none, *notes])
-    lines = []
-    for preference in found.preferences:
-        lines.append(f"best for {preference.name}: {preference.when}")
-        for rank, predicate in enumerate(found.best[preference.name], start=1):
-            lines.append(f"{rank}. {predicate_text(predicate)}")
-    return "\n".join([*lines, *notes])
+        return Report(line(found.none), notes=found.notes)
+    title = "; ".join(f"best for {wish.name}: {wish.when}" for wish in found.preferences)
+    heads = (*found[0].scores, "inner join", "outer join", "groups")
+    predicate = Column("predicate", right=False, keep="start")
+    return Report(
+        title=line(title),
+        columns=(Column("#"), predicate, *(Column(head, phrase="") for head in heads)),
+        rows=tuple(_row(predicate, rank, found) for rank, predicate in enumerate(found, start=1)),
+        notes=found.notes,
+        is_numbered=True,
+    )
 
 
-def predicate_html(predicate: JoinPredicate) -> str:
-    """A predicate as HTML, with some joined rows."""
-    parts = [f"<p><b>{_escaped(clipped(predicate.words, _WORDS))}</b></p>"]
-    lines = [scores_text(predicate), facts_text(predicate)]
-    lines += [f"note: {note}" for note in predicate.notes]
-    parts.append(f"<p>{'<br>'.join(map(_escaped, lines))}</p>")
-    return "".join([*parts, *html_rows(predicate.table(_ROWS))])
-
-
-def predicates_html(found: Predicates) -> str:
-    """All predicates as an HTML table."""
-    notes = "".join(f"<p>{_escaped(f'note: {note}')}</p>" for note in found.notes)
-    if not found:
-        return f"<p>{_escaped(found.none)}</p>{notes}"
-    heads = ["predicate", *found[0].scores, "inner join", "outer join", "groups"]
-    parts = ["<table><tr>", *(f"<th>{_escaped(head)}</th>" for head in heads), "</tr>"]
-    for predicate in found:
-        facts = predicate.facts
-        cells = [clipped(predicate.words, _WORDS), *map(score_text, predicate.scores.values())]
-        cells += [f"{count:,}" for count in (facts.inner, facts.outer, facts.groups)]
-        parts.append("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>")
-    return "".join([*parts, "</table>", notes])
-
-
-def _escaped(text: str) -> str:
-    return html.escape(text)
+def _row(predicate: JoinPredicate, rank: int, found: Predicates) -> Row:
+    facts = predicate.facts
+    figures = [*map(score_text, predicate.scores.values())]
+    figures += [f"{count:,}" for count in (facts.inner, facts.outer, facts.groups)]
+    cells = (Cell(str(rank)), Cell(clip(predicate.words, _WORDS), "bold"), *map(Cell, figures))
+    best_for: tuple[Line, ...] = ()
+    if len(found.preferences) > 1:
+        wishes = [name for name, best in found.best.items() if predicate in best]
+        best_for = lines([f"one of the best for {' and '.join(wishes)}"])
+    return Row(cells, (*best_for, *predicate_lines(predicate)))

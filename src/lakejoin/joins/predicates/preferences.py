@@ -101,7 +101,6 @@ class Preference:
     when: str
     score: Score
     bound: Score
-    paper_bound: Score
 
 
 def _coverage(facts: Facts) -> float:
@@ -114,10 +113,6 @@ def _groups(facts: Facts) -> float:
 
 def _most_groups(facts: Facts) -> float:
     return facts.most_groups
-
-
-def _fewest(facts: Facts) -> float:
-    return min(facts.involved)
 
 
 def _compact(facts: Facts) -> float:
@@ -138,10 +133,6 @@ def _most_balanced(facts: Facts) -> float:
     return rounded_bits(log2(max(facts.most_groups, 1)))
 
 
-def _log_fewest(facts: Facts) -> float:
-    return rounded_bits(log2(max(min(facts.involved), 1)))
-
-
 def _strength(facts: Facts) -> float:
     """The harmonic mean of coverage X / N and strength X / (d inner), for d tables."""
     rows = len(facts.sizes) * facts.inner + sum(facts.sizes)
@@ -149,14 +140,10 @@ def _strength(facts: Facts) -> float:
 
 
 def _most_strength(facts: Facts) -> float:
-    if len(facts.sizes) != 2:
-        return _most_strength_by_rows(facts)
-    rows = 2 * (facts.all_involved - facts.most_groups) + sum(facts.sizes)
-    return 2 * facts.all_involved / rows if rows else 0.0
-
-
-def _most_strength_by_rows(facts: Facts) -> float:
-    rows = facts.all_involved + sum(facts.sizes)
+    least = facts.all_involved  # d times the inner join's rows
+    if len(facts.sizes) == 2:
+        least = 2 * (facts.all_involved - facts.most_groups)
+    rows = least + sum(facts.sizes)
     return 2 * facts.all_involved / rows if rows else 0.0
 
 
@@ -167,7 +154,6 @@ PREFERENCES = (
         "as many rows of all tables as possible find a partner",
         _coverage,
         _coverage,
-        _coverage,
     ),
     Preference(
         "groups",
@@ -175,7 +161,6 @@ PREFERENCES = (
         "as many different keys as possible",
         _groups,
         _most_groups,
-        _fewest,
     ),
     Preference(
         "compact",
@@ -183,7 +168,6 @@ PREFERENCES = (
         "the smallest merged table, with the rows that have no partner in it",
         _compact,
         _most_compact,
-        _fewest,
     ),
     Preference(
         "balanced",
@@ -191,7 +175,6 @@ PREFERENCES = (
         "many keys with similar numbers of joined rows, like a key and its references",
         _balanced,
         _most_balanced,
-        _log_fewest,
     ),
     Preference(
         "strength",
@@ -199,7 +182,6 @@ PREFERENCES = (
         "many rows find a partner, and few find more than one",
         _strength,
         _most_strength,
-        _most_strength_by_rows,
     ),
 )
 
@@ -232,27 +214,27 @@ def find_preferences(
 ) -> tuple[Preference, ...]:
     """One or several distinct preferences; functions of the same name are numbered.
 
-    >>> [found.name for found in find_preferences(["h1", "compact", "coverage"])]
+    >>> [preference.name for preference in find_preferences(["h1", "compact", "coverage"])]
     ['coverage', 'compact']
-    >>> [found.name for found in find_preferences([lambda f: f.inner, lambda f: f.groups])]
+    >>> [chosen.name for chosen in find_preferences([lambda f: f.inner, lambda f: f.groups])]
     ['<lambda>', '<lambda> 2']
     """
     names = choices if isinstance(choices, list | tuple) else [choices]
     if not names:
         raise InputError("name at least one preference")
-    found: dict[str, Preference] = {}
+    chosen: dict[str, Preference] = {}
     for preference in map(find_preference, names):
-        taken = {*found, *(() if preference in PREFERENCES else _NAMES)}
-        if preference not in found.values():
-            name = next(name for name in _numbered(preference.name) if name not in taken)
-            found[name] = replace(preference, name=name)
-    return tuple(found.values())
+        taken = {*chosen, *(() if preference in PREFERENCES else _NAMES)}
+        if preference not in chosen.values():
+            name = next(name for name in _number_names(preference.name) if name not in taken)
+            chosen[name] = replace(preference, name=name)
+    return tuple(chosen.values())
 
 
 _NAMES = frozenset(preference.name for preference in PREFERENCES)
 
 
-def _numbered(name: str) -> Iterator[str]:
+def _number_names(name: str) -> Iterator[str]:
     yield name
     yield from (f"{name} {number}" for number in count(2))
 
@@ -261,10 +243,10 @@ def _custom(score: Callable[[Facts], float]) -> Preference:
     bound: Score = getattr(score, "bound", _unbounded)
     name = str(getattr(score, "__name__", type(score).__name__))
     when = "a custom preference"
-    return Preference(name, "", when, _checked(score, name), _checked(bound, name), bound)
+    return Preference(name, "", when, _check_score(score, name), _check_score(bound, name))
 
 
-def _checked(score: Score, name: str) -> Score:
+def _check_score(score: Score, name: str) -> Score:
     """The function, with a check that its results are comparable numbers."""
 
     def checked(facts: Facts) -> float:

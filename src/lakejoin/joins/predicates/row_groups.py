@@ -47,23 +47,23 @@ class GroupedRows:
         from lakejoin.kernels.predicate_groups import collect_slot_rows, index_slots
 
         facts, counts, slots = _split(self, pair, sizes)
-        numbers = np.empty(len(counts[0]), np.int32)
-        index_slots(*counts, numbers)
+        group_ids = np.empty(len(counts[0]), np.int32)
+        index_slots(*counts, group_ids)
         sides = []
         for rows, row_slots, involved in zip(self.rows, slots, facts.involved, strict=True):
             remaining = np.empty(involved, np.int32), np.empty(involved, np.int32)
-            collect_slot_rows(rows, row_slots, numbers, *remaining)
+            collect_slot_rows(rows, row_slots, group_ids, *remaining)
             sides.append(remaining)
-        return _grouped(sides[0], sides[1], facts)
+        return _build_groups(sides[0], sides[1], facts)
 
     def find_implied(self, columns: Columns, pairs: Array) -> Array:
         """Which of these pairs of column indices are equal in all rows of the join already."""
         from lakejoin.kernels.predicate_groups import find_equal_columns
 
-        held = np.empty(len(pairs), np.bool_)
+        implied = np.empty(len(pairs), np.bool_)
         left, right = zip(self.rows, self.group_ids, self.some, columns, strict=True)
-        find_equal_columns(*left, *right, pairs, held)
-        return held
+        find_equal_columns(*left, *right, pairs, implied)
+        return implied
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,11 +97,11 @@ class KeyedRows:
         """Which of these pairs of column indices are equal in all rows of the join already."""
         from lakejoin.kernels.predicate_groups import find_equal_key_columns
 
-        held = np.empty(len(pairs), np.bool_)
+        implied = np.empty(len(pairs), np.bool_)
         many, key = columns[1 - self.key], columns[self.key]
         ordered = np.ascontiguousarray(pairs[:, [1 - self.key, self.key]])
-        find_equal_key_columns(self.rows, many, self.partners, key, ordered, held)
-        return held
+        find_equal_key_columns(self.rows, many, self.partners, key, ordered, implied)
+        return implied
 
 
 Groups = GroupedRows | KeyedRows
@@ -125,7 +125,7 @@ class SinglePairs:
         """The facts of each pair that shares a value."""
         from lakejoin.kernels.predicate_groups import sum_column_pair
 
-        found = {}
+        facts_of_pairs = {}
         for i, (codes, counts) in enumerate(self._counted[0]):
             if not len(codes):
                 continue
@@ -134,8 +134,8 @@ class SinglePairs:
                 sums, weighted = sum_column_pair(dense, right_codes, right_counts)
                 facts = facts_of(sums, weighted, self.sizes)
                 if facts.groups:
-                    found[i, j] = facts
-        return found
+                    facts_of_pairs[i, j] = facts
+        return facts_of_pairs
 
     @property
     def columns(self) -> Columns:
@@ -153,14 +153,14 @@ class SinglePairs:
         from lakejoin.kernels.predicate_groups import collect_group_rows, index_shared_codes
 
         dense = _dense(*self._counted[0][pair[0]], self.coded.count)
-        numbers = np.full(self.coded.count, -1, np.int32)
-        index_shared_codes(dense, self._counted[1][pair[1]][0], numbers)
+        group_ids = np.full(self.coded.count, -1, np.int32)
+        index_shared_codes(dense, self._counted[1][pair[1]][0], group_ids)
         sides = []
         for codes, involved in zip(self.codes(pair), facts.involved, strict=True):
             rows = np.empty(involved, np.int32), np.empty(involved, np.int32)
-            collect_group_rows(codes, numbers, *rows)
+            collect_group_rows(codes, group_ids, *rows)
             sides.append(rows)
-        return _grouped(sides[0], sides[1], facts)
+        return _build_groups(sides[0], sides[1], facts)
 
 
 def most_splits(columns: Columns, pairs: Sequence[tuple[int, int]]) -> list[int]:
@@ -178,14 +178,14 @@ def most_splits(columns: Columns, pairs: Sequence[tuple[int, int]]) -> list[int]
             column = pairs[index][side]
             if column not in counted:
                 counted.add(column)
-                count = _with_column(numbers, codes[column])
+                count = _add_column(numbers, codes[column])
             if count < 0:
                 break
             splits[index] = min(splits[index], count)
     return splits
 
 
-def _with_column(numbers: Array, codes: Array) -> int:
+def _add_column(numbers: Array, codes: Array) -> int:
     from lakejoin.kernels.predicate_groups import index_distinct_rows
 
     keys = np.full(4 * _MANY_SPLITS, -1, np.int64)
@@ -237,7 +237,7 @@ def _split(
     return facts, counts, (row_slots[0], row_slots[1])
 
 
-def _grouped(left: tuple[Array, Array], right: tuple[Array, Array], facts: Facts) -> Groups:
+def _build_groups(left: tuple[Array, Array], right: tuple[Array, Array], facts: Facts) -> Groups:
     """The groups of rows with group ids; `KeyedRows` if one table is a key."""
     some = _some_rows(*left, facts.groups), _some_rows(*right, facts.groups)
     for key, many in ((0, right), (1, left)):

@@ -1,0 +1,241 @@
+"""The commands `overlap`, `containment`, `composite`, `similar` and `nearby`: search with one
+engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from lakejoin.cli.options import SearchRun, query_options, run_options
+from lakejoin.cli.search_command import show_answers
+from lakejoin.errors import InputError
+from lakejoin.lake_search import check_column_count
+from lakejoin.search.options import (
+    AUTO,
+    DEFAULT_K,
+    DEFAULT_MIN,
+    MEASURES,
+    METRICS,
+    ByDistance,
+    ByMeaning,
+    SearchOptions,
+)
+
+Command = Callable[..., Any]
+
+_COLUMN = (
+    "A column of TABLE: its name or zero-based index; '*' for each column.  [default: the text "
+    "column that is most like a key]"
+)
+_TOP = f"How many columns to show.  [default: {DEFAULT_K}]"
+_ALL = "Show the best N.  [default: all that qualify]"
+_EXPLAIN = "Show result N in detail: its values, what was read, and the SQL."
+
+
+def _limit_options(least: str) -> Callable[[Command], Command]:
+    """`--min-share`, with its default, and `--skip-copies`."""
+
+    def decorate(command: Command) -> Command:
+        command = click.option(
+            "--skip-copies", is_flag=True, help="Leave out TABLE itself and its exact copies."
+        )(command)
+        return click.option(
+            "--min-share",
+            type=click.FloatRange(0, 1),
+            metavar="SHARE",
+            help=f"The share of your values that must have a partner.  [default: {least}]",
+        )(command)
+
+    return decorate
+
+
+def _measure_option(command: Command) -> Command:
+    return click.option(
+        "--measure",
+        type=click.Choice(MEASURES),
+        default=MEASURES[0],
+        show_default=True,
+        help="Count your values that have a partner (hit), or all pairs.",
+    )(command)
+
+
+_DEFAULT_LIMIT = f"{DEFAULT_MIN} without -k, else none"
+
+
+@click.command("overlap")
+@query_options(_COLUMN, _TOP)
+@_limit_options("none")
+@click.option(
+    "--algorithm",
+    type=click.Choice([AUTO, "stopping", "merge", "probe", "josie"]),
+    default=AUTO,
+    show_default=True,
+    help="How overlaps are counted; the answer is always the same.",
+)
+@run_options(_EXPLAIN)
+def overlap_command(
+    run: SearchRun, min_share: float | None, skip_copies: bool, algorithm: str
+) -> None:
+    """Find the columns of the lake that share the most values with a column.
+
+    TABLE is a file or a table of the lake. Distinct values are counted exactly. You see figures of
+    the join, and examples of values that match (✓) and that do not (✗).
+
+    \b
+    Examples:
+      lakejoin overlap mine.csv --on city
+      lakejoin overlap airports.csv --on iata --skip-copies -k 20
+    """
+    k = max(run.k or DEFAULT_K, run.explain or 0)
+    options = SearchOptions("overlap", k, min_share, skip_copies, algorithm=algorithm)
+    _search_with_column(run, options)
+
+
+@click.command("containment")
+@query_options(_COLUMN, _ALL)
+@_limit_options(_DEFAULT_LIMIT)
+@click.option(
+    "--no-verify",
+    is_flag=True,
+    help="Show the estimates of the sketches instead of exact counts.",
+)
+@run_options(_EXPLAIN)
+def containment_command(
+    run: SearchRun, min_share: float | None, skip_copies: bool, no_verify: bool
+) -> None:
+    """Find every column of the lake that contains enough values of a column.
+
+    TABLE is a file or a table of the lake. Small queries are counted; for larger ones sketches find
+    the columns, and each is then counted.
+
+    \b
+    Examples:
+      lakejoin containment mine.csv --on city
+      lakejoin containment airports.csv --on iata --min-share 0.8 --skip-copies
+    """
+    options = SearchOptions("containment", run.k, min_share, skip_copies, not no_verify)
+    _search_with_column(run, options)
+
+
+@click.command("composite")
+@query_options(
+    "A column of the key; repeat it. COLUMN=OTHER allows only OTHER as its partner.",
+    f"How many tables to show.  [default: {DEFAULT_K}, or all with --min-share]",
+)
+@_limit_options("none")
+@click.option(
+    "--initial",
+    metavar="COLUMN",
+    help="The column that rows are fetched by, best one with rare values; or 'cardinality' for the "
+    "one with the fewest values. Affects the speed only.  [default: 'items', the cheapest]",
+)
+@run_options(_EXPLAIN)
+def composite_command(
+    run: SearchRun, min_share: float | None, skip_copies: bool, initial: str | None
+) -> None:
+    """Find the tables that contain the most combinations of several columns.
+
+    TABLE is a file or a table of the lake. Combinations are counted exactly, whatever the columns
+    of the lake are called and in any order.
+
+    \b
+    Examples:
+      lakejoin composite mine.csv --on first_name --on last_name
+      lakejoin composite mine.csv --on name --on country=land --min-share 0.6
+    """
+    every = min_share is not None and run.k is None
+    by, k = (
+        ("containment", None) if every else ("overlap", max(run.k or DEFAULT_K, run.explain or 0))
+    )
+    options = SearchOptions(by, k, min_share, skip_copies, initial=initial)
+    check_column_count(by, len(run.on), is_key=True)
+    _show(run, options)
+
+
+@click.command("similar")
+@query_options(_COLUMN, _ALL)
+@_limit_options(_DEFAULT_LIMIT)
+@click.option(
+    "--tau",
+    metavar="SHARE|auto",
+    help="How close texts must be, as a share of the largest distance (0.3 or 30%). 'auto' shows "
+    "how many columns qualify at each tau and takes the knee.  [default: the encoder's own]",
+)
+@_measure_option
+@click.option(
+    "--encoder",
+    metavar="NAME|PATH",
+    help="The encoder of the index, if it is now found under another name.",
+)
+@run_options(_EXPLAIN)
+def similar_command(
+    run: SearchRun,
+    min_share: float | None,
+    skip_copies: bool,
+    tau: str | None,
+    measure: str,
+    encoder: str | None,
+) -> None:
+    """Find text columns of similar meaning or spelling.
+
+    TABLE is a file or a table of the lake. Values need not be equal: '12 Main St' finds
+    '12 main street'. The index must have been built --with meaning.
+
+    \b
+    Examples:
+      lakejoin similar mine.csv --on address
+      lakejoin similar mine.csv --on address --tau auto
+    """
+    near = ByMeaning(tau, encoder, measure)
+    _search_with_column(run, SearchOptions("meaning", run.k, min_share, skip_copies, near=near))
+
+
+@click.command("nearby")
+@query_options("One column, or latitude and longitude.  [default: the coordinates of TABLE]", _ALL)
+@click.option(
+    "--within",
+    required=True,
+    metavar="DISTANCE",
+    help="500m, 2km or 3mi for coordinates, 0.5 or 1% for numbers, a number for vectors.",
+)
+@_limit_options(_DEFAULT_LIMIT)
+@_measure_option
+@click.option(
+    "--metric", type=click.Choice(METRICS), help="How vectors are compared.  [default: l2]"
+)
+@run_options(_EXPLAIN)
+def nearby_command(
+    run: SearchRun,
+    within: str,
+    min_share: float | None,
+    skip_copies: bool,
+    measure: str,
+    metric: str | None,
+) -> None:
+    """Find columns of numbers, coordinates or vectors that are close.
+
+    TABLE is a file or a table of the lake. You see the number of pairs, their distances, and
+    examples: yours ~ theirs. The index must have been built --with distance.
+
+    \b
+    Examples:
+      lakejoin nearby stations.csv --on lat --on lon --within 500m
+      lakejoin nearby prices.csv --on price --within 1% -k 5
+    """
+    near = ByDistance(within, metric, measure)
+    _show(run, SearchOptions("distance", run.k, min_share, skip_copies, near=near))
+
+
+def _search_with_column(run: SearchRun, options: SearchOptions) -> None:
+    check_column_count(options.by, len(run.on), is_key=False)
+    if run.explain is not None and run.on == ("*",):
+        raise InputError("--explain shows one result of one search: name one --on")
+    _show(run, options)
+
+
+def _show(run: SearchRun, options: SearchOptions) -> None:
+    if run.explain == 0:
+        raise InputError("--explain needs the number of a result, as in --explain 1")
+    show_answers(run, options)

@@ -1,0 +1,443 @@
+"""The searches of an opened index: one method for the ranked answer, and one for each engine."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+from lakejoin.errors import InputError
+from lakejoin.inputs import index_location, resolve_table
+from lakejoin.lake_table import LakeTable
+from lakejoin.search.options import (
+    DEFAULT_K,
+    ByDistance,
+    ByMeaning,
+    SearchOptions,
+    VectorDistance,
+)
+
+if TYPE_CHECKING:
+    from lakejoin.encoders.factory import EncoderChoice
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.ranking.answer import FusedAnswer
+    from lakejoin.ranking.fused_search import FusedOptions
+    from lakejoin.search.answer import Answer, Answers, Failed
+    from lakejoin.search.query_columns import ColumnSelection
+    from lakejoin.search.searcher import Searcher
+    from lakejoin.store.snapshot import Snapshot
+
+    SearchAnswer: TypeAlias = Answer | Answers | FusedAnswer
+
+
+class LakeSearch:
+    """The search methods of `Lake`."""
+
+    def __init__(self, snapshot: Snapshot, encoder: EncoderChoice = None) -> None:
+        self._snapshot = snapshot
+        self._encoder = encoder
+
+    def search(self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K) -> FusedAnswer:
+        """Find the `k` tables of the lake that join best with `table`, with every engine.
+
+        `table` is a path (`book.xlsx#sheet` for a part of a file), the name of a table in the lake,
+        a `LakeTable`, a table that was read, or a frame (pandas, polars, Arrow, DuckDB, a mapping
+        of columns, a list of values).
+
+        `on` is a column name or a zero-based column index; by default, every column that may be a
+        key. Two or more columns are a composite key, which is matched whatever the lake columns are
+        called; `{"country": "land", "name": None}` allows only the lake column `land` for
+        `country`.
+
+        Tables that overlap only by coincidence are kept apart in `answer.misses`; the table itself
+        and its copies are left out.
+
+        >>> answer = lake.search("mine.csv", on="city")
+        >>> answer[0].table, answer[0].candidates[0].result.matched
+        ('cities.csv', 4)
+        """
+        since = time.perf_counter()
+        from lakejoin.engines.limits import check_k
+        from lakejoin.ranking.fused_search import search_fused
+
+        check_k(k)
+        query_table, notes = self._query_table(table)
+        try:
+            request = self._fused_request(query_table, on, k, notes, since)
+            return search_fused(self._searcher, query_table, request)
+        finally:
+            query_table.release()
+
+    @overload
+    def overlap(
+        self,
+        table: Any,
+        on: Literal["*"],
+        k: int = ...,
+        *,
+        min_share: float | None = ...,
+        skip_copies: bool = ...,
+        algorithm: str = ...,
+    ) -> Answers: ...
+    @overload
+    def overlap(
+        self,
+        table: Any,
+        on: ColumnSelection = ...,
+        k: int = ...,
+        *,
+        min_share: float | None = ...,
+        skip_copies: bool = ...,
+        algorithm: str = ...,
+    ) -> Answer: ...
+    def overlap(
+        self,
+        table: Any,
+        on: ColumnSelection = None,
+        k: int = DEFAULT_K,
+        *,
+        min_share: float | None = None,
+        skip_copies: bool = False,
+        algorithm: str = "auto",
+    ) -> Answer | Answers:
+        """Find the `k` columns of the lake that share the most distinct values with a column,
+        counted exactly.
+
+        `table` is as for `search`. `on` is a column name or a zero-based index, by default the
+        text column that is most like a key; `"*"` searches with each column and returns `Answers`.
+        `min_share` leaves out columns that contain a smaller share of the values, `skip_copies` the
+        table itself and its exact copies. `algorithm` affects the speed, not the answer.
+
+        >>> [(result.table, result.matched) for result in lake.overlap("mine.csv", on="city")]
+        [('cities.csv', 4), ('sights.csv', 2), ('more.csv', 1)]
+        """
+        options = SearchOptions("overlap", k, min_share, skip_copies, algorithm=algorithm)
+        return self._search_columns(table, on, options, is_key=False)
+
+    @overload
+    def containment(
+        self,
+        table: Any,
+        on: Literal["*"],
+        *,
+        min_share: float | None = ...,
+        k: int | None = ...,
+        skip_copies: bool = ...,
+        verify: bool = ...,
+    ) -> Answers: ...
+    @overload
+    def containment(
+        self,
+        table: Any,
+        on: ColumnSelection = ...,
+        *,
+        min_share: float | None = ...,
+        k: int | None = ...,
+        skip_copies: bool = ...,
+        verify: bool = ...,
+    ) -> Answer: ...
+    def containment(
+        self,
+        table: Any,
+        on: ColumnSelection = None,
+        *,
+        min_share: float | None = None,
+        k: int | None = None,
+        skip_copies: bool = False,
+        verify: bool = True,
+    ) -> Answer | Answers:
+        """Find every column of the lake that contains at least `min_share` (0.6) of the distinct
+        values of a column, or the best `k`.
+
+        `table`, `on` and `skip_copies` are as for `overlap`. Small queries are counted. For larger
+        ones sketches find the columns and each is then counted; `verify=False` returns the
+        estimates of the sketches.
+
+        >>> [result.table for result in lake.containment("mine.csv", on="city")]
+        ['cities.csv']
+        >>> [result.containment for result in lake.containment("mine.csv", on="city", k=2)]
+        [0.8, 0.4]
+        """
+        options = SearchOptions("containment", k, min_share, skip_copies, verify)
+        return self._search_columns(table, on, options, is_key=False)
+
+    def composite(
+        self,
+        table: Any,
+        on: ColumnSelection,
+        k: int | None = DEFAULT_K,
+        *,
+        min_share: float | None = None,
+        skip_copies: bool = False,
+        initial: str | int | None = None,
+    ) -> Answer:
+        """Find the `k` tables of the lake that contain the most combinations of several columns,
+        counted exactly; with `k=None`, every table with at least `min_share` (0.6) of them.
+
+        `table` and `skip_copies` are as for `overlap`. `on` lists the columns; their partners may
+        have any name and order, and `{"country": "land", "name": None}` allows only the lake column
+        `land` for `country`. `initial` is the column that rows are fetched by: its name or index,
+        `"cardinality"` for the one with the fewest distinct values, or `"items"` (the default) for
+        the cheapest. It affects the speed, not the answer.
+
+        >>> answer = lake.composite("mine.csv", on=["city", "country"])
+        >>> answer[0].table, answer[0].columns, answer[0].matched
+        ('cities.csv', ('name', 'land'), 4)
+        """
+        by = "containment" if k is None else "overlap"
+        options = SearchOptions(by, k, min_share, skip_copies, initial=initial)
+        answer = self._search_columns(table, on, options, is_key=True)
+        assert not isinstance(answer, tuple), "a key has one answer"
+        return answer
+
+    @overload
+    def similar(
+        self,
+        table: Any,
+        on: Literal["*"],
+        k: int | None = ...,
+        *,
+        tau: float | str | None = ...,
+        measure: str = ...,
+        min_share: float | None = ...,
+        skip_copies: bool = ...,
+    ) -> Answers: ...
+    @overload
+    def similar(
+        self,
+        table: Any,
+        on: ColumnSelection = ...,
+        k: int | None = ...,
+        *,
+        tau: float | str | None = ...,
+        measure: str = ...,
+        min_share: float | None = ...,
+        skip_copies: bool = ...,
+    ) -> Answer: ...
+    def similar(
+        self,
+        table: Any,
+        on: ColumnSelection = None,
+        k: int | None = None,
+        *,
+        tau: float | str | None = None,
+        measure: str = "hit",
+        min_share: float | None = None,
+        skip_copies: bool = False,
+    ) -> Answer | Answers:
+        """Find every text column of the lake in which at least `min_share` (0.6) of the values have
+        a partner of similar meaning or spelling, or the best `k`.
+
+        `table`, `on` and `skip_copies` are as for `overlap`. `tau` is how far partners may be
+        apart, as a share of the largest distance (`0.3` or `"30%"`): by default the encoder's own;
+        `"auto"` chooses it (`answer.taus`). `measure="all"` counts pairs instead of values that
+        have a partner. The index must have been built with meaning, and by an encoder that
+        `lakejoin.open` has to be passed if it is a function.
+
+        >>> streets = ["12 main street", "9 oak avenue"]
+        >>> lake.similar({"street": streets}, tau=0.45)[0].columns
+        ('address',)
+        """
+        near = ByMeaning(tau, self._encoder, measure)
+        options = SearchOptions("meaning", k, min_share, skip_copies, near=near)
+        return self._search_columns(table, on, options, is_key=False)
+
+    def nearby(
+        self,
+        table: Any,
+        on: ColumnSelection = None,
+        k: int | None = None,
+        *,
+        within: float | str | VectorDistance,
+        measure: str = "hit",
+        min_share: float | None = None,
+        skip_copies: bool = False,
+    ) -> Answer:
+        """Find every column of numbers, coordinates or vectors of the lake in which at least
+        `min_share` (0.6) of the values have a partner `within` a distance, or the best `k`.
+
+        `table`, `skip_copies` and `measure` are as for `similar`. `on` is one column, or latitude
+        and longitude; by default the coordinates of the table. `within` is `"500m"`, `"2km"` or
+        `"3mi"` for coordinates, `0.5` or `"1%"` for numbers, and a number for vectors, or a
+        `VectorDistance` for another metric than L2.
+
+        >>> stations = {"lat": [46.9489, 47.3779], "lon": [7.4391, 8.5402]}
+        >>> lake.nearby(stations, within="2km")[0].table
+        'cities.csv'
+        """
+        near = distance_options(within, measure)
+        options = SearchOptions("distance", k, min_share, skip_copies, near=near)
+        answer = self._search_columns(table, on, options)
+        assert not isinstance(answer, tuple), "points have one answer"
+        return answer
+
+    def search_with(self, table: Any, on: ColumnSelection, options: SearchOptions) -> SearchAnswer:
+        """Search as `options` say, with any method; several columns are a composite key.
+
+        >>> from lakejoin.search.options import SearchOptions
+        >>> lake.search_with("mine.csv", "city", SearchOptions("overlap", k=1))[0].table
+        'cities.csv'
+        """
+        if options.by == "fused":
+            return self.search(table, on, options.k or DEFAULT_K)
+        return self._search_columns(table, on, options)
+
+    def _search_columns(
+        self, table: Any, on: ColumnSelection, options: SearchOptions, is_key: bool | None = None
+    ) -> Answer | Answers:
+        """Search with one engine; `is_key` says whether it takes a composite key or one column."""
+        since = time.perf_counter()
+        from lakejoin.search.answer import Answers
+        from lakejoin.search.meaning_search import require_part
+        from lakejoin.search.query_columns import choose_columns
+
+        by = options.by
+        require_part(self._snapshot, by, self._index)
+        query_table, notes = self._query_table(table)
+        found = []
+        try:
+            all_columns = self._snapshot.manifest.options.all_columns
+            choice = choose_columns(query_table, on, all_columns, by)
+            notes = (*notes, choice.note) if choice.note else notes
+            if by == "distance":
+                return self._searcher.search_near(
+                    query_table, choice.column_indexes, options, notes, since
+                )
+            if is_key is not None:
+                check_column_count(by, len(choice.fixed_partners), is_key)
+            if choice.is_key:
+                return self._searcher.search_key(query_table, choice, options, notes, since)
+            for column_index in choice.column_indexes:
+                found.append(
+                    self._searcher.search(query_table, column_index, options, notes, since)
+                )
+                since = time.perf_counter()
+        finally:
+            query_table.release()  # an answer needs less than the whole encoded table
+        return Answers(found) if choice.is_every_column else found[0]
+
+    def search_progressively(
+        self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K
+    ) -> Iterator[FusedAnswer]:
+        """Yield the answers of `search` as they improve: the first at once, from sketches; the last
+        (`answer.final`) is the answer that `search` returns.
+
+        >>> [answer.final for answer in lake.search_progressively("mine.csv", "city")][-1]
+        True
+        """
+        since = time.perf_counter()
+        from lakejoin.engines.limits import check_k
+        from lakejoin.ranking.fused_search import stream_fused_answers
+
+        check_k(k)
+        query_table, notes = self._query_table(table)
+        try:
+            yield from stream_fused_answers(
+                self._searcher, query_table, self._fused_request(query_table, on, k, notes, since)
+            )
+        finally:
+            query_table.release()
+
+    def _fused_request(
+        self,
+        query_table: QueryTable,
+        on: ColumnSelection,
+        k: int,
+        notes: tuple[str, ...],
+        since: float,
+    ) -> FusedOptions:
+        from lakejoin.ranking.fused_search import FusedOptions
+        from lakejoin.search.query_columns import choose_columns
+
+        all_columns = self._snapshot.manifest.options.all_columns
+        choice = None if on is None else choose_columns(query_table, on, all_columns)
+        return FusedOptions(choice, k, notes, since)
+
+    def search_many(
+        self,
+        queries: Iterable[Any],
+        on: ColumnSelection = None,
+        method: str | Callable[..., SearchAnswer] = "search",
+        threads: int | None = None,
+        **options: Any,
+    ) -> Iterator[SearchAnswer | Failed]:
+        """Search for many queries with several threads; yields the answers in order.
+
+        A query is a table as for `search`, or a pair of a table and its column (or the columns of a
+        composite key). `method` is `"search"`, `"overlap"`, `"containment"`, `"composite"`,
+        `"similar"` or `"nearby"`, or a function of a table and its columns; the options are those
+        of the method. A query that fails yields a `Failed` with its error and does not affect the
+        others.
+
+        >>> queries = ["mine.csv", ("mine.csv", "country"), "missing.csv"]
+        >>> [str(answer.error)[:16] for answer in lake.search_many(queries, "city", "overlap")]
+        ['None', 'None', 'there is no file']
+        """
+        from lakejoin.search.answer import search_each, split_query
+        from lakejoin.search.query_columns import to_column_list
+
+        search = search_method(self, method)
+        on = to_column_list(on)  # an iterator can be read only once, and every query needs it
+
+        def search_one(query: Any) -> SearchAnswer:
+            answer: SearchAnswer = search(*split_query(query, on), **options)
+            return answer
+
+        return search_each(queries, search_one, lambda query: _query_name(query, on), threads)
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        from lakejoin.search.searcher import Searcher
+
+        return Searcher(self._snapshot)
+
+    def _query_table(self, table: Any) -> tuple[QueryTable, tuple[str, ...]]:
+        resolved = resolve_table(table, self._snapshot)
+        return resolved.query_table(self._snapshot), resolved.notes
+
+    @property
+    def _index(self) -> str | None:
+        """The location of the index; None for the default, which commands find by themselves."""
+        uri = self._snapshot.location.uri
+        return None if uri == index_location(None).uri else uri
+
+
+def _query_name(query: Any, on: ColumnSelection = None) -> tuple[str, ColumnSelection]:
+    from lakejoin.search.answer import split_query
+
+    table, on = split_query(query, on)
+    if isinstance(table, LakeTable):
+        return table.name, on
+    return os.fspath(table) if isinstance(table, str | os.PathLike) else "my_table", on
+
+
+METHODS = ("search", "overlap", "containment", "composite", "similar", "nearby")
+
+
+def search_method(lake: Any, method: str | Callable[..., Any]) -> Callable[..., Any]:
+    """The search method of a lake with this name; a function is returned unchanged."""
+    if callable(method):
+        return method
+    if method not in METHODS:
+        raise InputError(f"method must be {', '.join(METHODS[:-1])} or nearby, not {method!r}")
+    found: Callable[..., Any] = getattr(lake, method)
+    return found
+
+
+def check_column_count(by: str, columns: int, is_key: bool) -> None:
+    """Refuse one column for a composite key, and several for a search by one column."""
+    if is_key and columns < 2:
+        raise InputError("a composite key has two or more columns: use overlap for one column")
+    if not is_key and columns > 1:
+        raise InputError(
+            f"search by {by} takes one column; got {columns}: use composite for several"
+        )
+
+
+def distance_options(within: float | str | VectorDistance, measure: str) -> ByDistance:
+    """How near values must be, from the arguments of `nearby`."""
+    if isinstance(within, VectorDistance):
+        return ByDistance(within.within, within.metric, measure)
+    return ByDistance(within, None, measure)

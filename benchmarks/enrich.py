@@ -39,8 +39,8 @@ from harness import record
 from lakejoin.enrich.column_choice import ColumnChooser
 from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
 from lakejoin.enrich.evaluation import Forest, fill_gaps, make_folds, score_predictions
-from lakejoin.enrich.inputs import Target, make_target
 from lakejoin.enrich.links import LinkRequest
+from lakejoin.enrich.training_data import Target, make_target
 from lakejoin.lake import Lake
 from lakejoin.model import Array
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lakejoin.enrich.inputs import Target
 from lakejoin.enrich.key_partners import EqualKeys
 from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns, LakeColumn
 from lakejoin.enrich.leakage import explain_target_copy, predicts_alone
 from lakejoin.enrich.links import Link
+from lakejoin.enrich.training_data import Target
 from lakejoin.model import Array
 
 RANDOM = np.random.default_rng(0)

@@ -23,8 +23,8 @@ import lakejoin
 from enrichment.made_lakes import Made, made_lake
 from lakejoin import LakeJoiner
 from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
-from lakejoin.enrich.inputs import Target
 from lakejoin.enrich.links import LinkRequest
+from lakejoin.enrich.training_data import Target
 from lakejoin.errors import InputError, UnusableTarget
 
 

@@ -26,7 +26,7 @@ JsonReport = dict[str, Any]
 
 def print_join(report: JsonReport, left: JoinInput, right: JoinInput) -> None:
     """Print how two tables join, step by step."""
-    from lakejoin.joins.report import describe_join, loss_texts
+    from lakejoin.joins.join_report import describe_join, loss_texts
 
     screen = console()
     for table in (left, right):

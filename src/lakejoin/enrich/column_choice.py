@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.enrich.evaluation import Forest, fill_gaps, make_folds, score_folds
-from lakejoin.enrich.inputs import mean_ranks
 from lakejoin.enrich.leakage import (
     CopiedColumns,
     LeftOut,
@@ -17,11 +16,12 @@ from lakejoin.enrich.leakage import (
     find_own_versions,
     predicts_alone,
 )
+from lakejoin.enrich.training_data import mean_ranks
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
-    from lakejoin.enrich.inputs import Target
     from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns
+    from lakejoin.enrich.training_data import Target
 
 
 _CUT = 30  # columns that a forest gets

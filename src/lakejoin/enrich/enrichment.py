@@ -11,17 +11,17 @@ import numpy as np
 
 from lakejoin.enrich.column_choice import ColumnChoice, ColumnChooser
 from lakejoin.enrich.evaluation import FOLDS, Lift, check_folds, measure_lift, table_numbers
-from lakejoin.enrich.inputs import make_target
 from lakejoin.enrich.lake_columns import LakeColumn, gather_columns, join_columns, used_links
 from lakejoin.enrich.leakage import find_copied_columns
 from lakejoin.enrich.links import Link, LinkRequest, find_links
+from lakejoin.enrich.training_data import make_target
 from lakejoin.errors import InputError
 from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.enrich.inputs import Target
+    from lakejoin.enrich.training_data import Target
     from lakejoin.lake import Lake
 
 

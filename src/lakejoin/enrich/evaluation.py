@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.enrich.column_choice import ColumnChooser
-    from lakejoin.enrich.inputs import Target
+    from lakejoin.enrich.training_data import Target
 
 
 Folds = list[tuple[Array, Array]]

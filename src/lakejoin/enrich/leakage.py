@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.enrich.inputs import mean_ranks
 from lakejoin.enrich.key_partners import distinct_keys, distinct_tokens
 from lakejoin.enrich.partner_table import PartnerTable
+from lakejoin.enrich.training_data import mean_ranks
 from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.enrich.inputs import Target
     from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns
     from lakejoin.enrich.links import Link
+    from lakejoin.enrich.training_data import Target
     from lakejoin.store.snapshot import Snapshot
 
 _ROWS = 300  # rows of the query table that are compared

@@ -13,7 +13,9 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
-from lakejoin.enrich.inputs import (
+from lakejoin.enrich.lake_columns import LakeColumn, join_columns, used_links
+from lakejoin.enrich.links import Link, LinkRequest, join_kinds
+from lakejoin.enrich.training_data import (
     LEAST_TARGETS,
     add_columns,
     arrow_rows,
@@ -23,8 +25,6 @@ from lakejoin.enrich.inputs import (
     make_target,
     normalize_input,
 )
-from lakejoin.enrich.lake_columns import LakeColumn, join_columns, used_links
-from lakejoin.enrich.links import Link, LinkRequest, join_kinds
 from lakejoin.errors import InputError, UnusableTarget
 from lakejoin.lake import Lake, index_location
 from lakejoin.locations import Location

@@ -227,7 +227,7 @@ class Join:
 
     def report(self) -> Report:
         """What the join shows: its steps, with examples, and how many rows match."""
-        from lakejoin.joins.report import describe_join
+        from lakejoin.joins.join_report import describe_join
 
         return describe_join(self.to_dict())
 

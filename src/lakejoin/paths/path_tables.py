@@ -6,9 +6,10 @@ the lake have a segment index below 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.engines.query import QueryTable
-    from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
 
 SegmentRef = tuple[int, int]  # the index of a segment, and of a table or a column in it
@@ -71,60 +71,31 @@ class PathTables:
     def cells(self, table: SegmentRef, column: SegmentRef) -> ColumnCells:
         """The cells of a column."""
         if is_external(table):
-            return _ExternalCells(table[0], *self._external[table].cells(column[1]))
-        return _LakeCells(table[0], self.snapshot.segments[table[0]], column[1])
-
-
-class ColumnCells(Protocol):
-    """The cells of a column as codes; empty cells are `lakejoin.store.rows.NULL`."""
-
-    @property
-    def segment(self) -> int:
-        """The index of the segment that the codes belong to."""
-
-    @property
-    def codes(self) -> Array:
-        """The code of each row."""
-
-    def texts(self, codes: Array) -> pa.LargeStringArray:
-        """The canonical values that codes stand for."""
-
-    def find(self, texts: pa.LargeStringArray) -> Array:
-        """The codes of canonical values; `NOT_FOUND` for unknown ones."""
+            tokens, codes = self._external[table].cells(column[1])
+            return ColumnCells(table[0], codes, tokens.take, partial(_find_tokens, tokens))
+        segment = self.snapshot.segments[table[0]]
+        codes = segment.rows.codes(column[1], int(segment.column_rows[column[1]]))
+        dictionary = segment.dictionary
+        return ColumnCells(table[0], codes, dictionary.texts.take, dictionary.find)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _LakeCells:
-    """A column of the lake."""
+class ColumnCells:
+    """The cells of a column as codes; empty cells are `lakejoin.store.rows.NULL`.
+
+    `segment` is the index of the segment that the codes belong to. `texts` gives the canonical
+    values of codes, `find` the codes of canonical values, `NOT_FOUND` for unknown ones.
+    """
 
     segment: int
-    _of: Segment
-    _column: int
-
-    @property
-    def codes(self) -> Array:
-        return self._of.rows.codes(self._column, int(self._of.column_rows[self._column]))
-
-    def texts(self, codes: Array) -> pa.LargeStringArray:
-        return self._of.dictionary.texts.take(codes)
-
-    def find(self, texts: pa.LargeStringArray) -> Array:
-        return self._of.dictionary.find(texts)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _ExternalCells:
-    """A column of the caller: codes are positions among its distinct values."""
-
-    segment: int
-    _tokens: pa.LargeStringArray
     codes: Array
+    texts: Callable[[Array], pa.LargeStringArray]
+    find: Callable[[pa.LargeStringArray], Array]
 
-    def texts(self, codes: Array) -> pa.LargeStringArray:
-        return self._tokens.take(codes)
 
-    def find(self, texts: pa.LargeStringArray) -> Array:
-        import pyarrow.compute as pc
+def _find_tokens(tokens: pa.LargeStringArray, texts: pa.LargeStringArray) -> Array:
+    """The position of each text among the distinct values of a column outside the lake."""
+    import pyarrow.compute as pc
 
-        positions = pc.index_in(texts, value_set=self._tokens).to_numpy(zero_copy_only=False)
-        return np.where(np.isnan(positions), NOT_FOUND, positions).astype(np.uint32)
+    positions = pc.index_in(texts, value_set=tokens).to_numpy(zero_copy_only=False)
+    return np.where(np.isnan(positions), NOT_FOUND, positions).astype(np.uint32)

@@ -108,7 +108,8 @@ def weigh_programs(
     fewer = min(len(outputs), len(keys))
     share = shared / max(1, fewer)
     rows = np.flatnonzero(matches >= 0)
-    texts = _lower(apply_program(programs[0].program, _some(tables.source, rows)))
+    some = tables.source.take(rows[sample_rows(len(rows), _LOOKED_AT, 2)])
+    texts = _lower(apply_program(programs[0].program, some))
     if len(outputs) <= len(keys):
         chance = match_chance_by(texts.unique().drop_null(), keys.contains)
     else:
@@ -144,10 +145,6 @@ def _writes_data(program: Program, source: pa.Table) -> bool:
         for column in rows.columns
         for text in written
     )
-
-
-def _some(source: pa.Table, rows: Array) -> pa.Table:
-    return source.take(rows[sample_rows(len(rows), _LOOKED_AT, 2)])
 
 
 def _lower(texts: pa.LargeStringArray) -> pa.LargeStringArray:

@@ -206,12 +206,8 @@ def _suffixes(source: DistinctTexts, target: DistinctTexts) -> _Suffixes:
     data, owner = join_texts(
         read_only(source.offsets), source.data, read_only(target.offsets), target.data
     )
-    sa = _suffix_array(data)
+    sa = np.asarray(_divsufsort()(data), np.int32)
     return _Suffixes(data, sa, compute_common_prefixes(data, sa), owner, owner[sa], len(source))
-
-
-def _suffix_array(data: Array) -> Array:
-    return np.asarray(_divsufsort()(data), np.int32)
 
 
 @cache

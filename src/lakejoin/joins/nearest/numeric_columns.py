@@ -47,7 +47,7 @@ def kind_of(column: pa.ChunkedArray | pa.Array) -> str:
         return TIME
     readings = parse_values(data.tokens)
     shares = {
-        NUMBER: float(np.isfinite(column_numbers(readings)).mean()) if len(readings) else 0.0,
+        NUMBER: _share(column_numbers(readings)),
         TIME: _share(_moments(data.tokens)),
         POINT: readings.share(coordinate_texts.PAIR, coordinate_texts.POINT),
     }

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError, UnreadableFile
+from lakejoin.joins.join_report import loss_texts
 from lakejoin.joins.options import Progress
 from lakejoin.joins.predicates.column_references import NamedTable
 from lakejoin.joins.predicates.key_relations import Relation, find_relations
-from lakejoin.joins.report import loss_texts
 from lakejoin.model import ValueRules
 from lakejoin.render.answer_base import AnswerBase
 from lakejoin.render.report import Cell, Column, Report, Row, line

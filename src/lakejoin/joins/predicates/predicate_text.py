@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.joins.report import loss_texts
+from lakejoin.joins.join_report import loss_texts
 from lakejoin.render.report import Cell, Column, Line, Report, Row, line, lines
 from lakejoin.text_format import clip, counted
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from math import inf, isnan, log2
 from numbers import Real
+from operator import attrgetter
 
 from lakejoin.errors import InputError
 
@@ -103,16 +104,10 @@ class Preference:
     bound: Score
 
 
-def _coverage(facts: Facts) -> float:
-    return facts.all_involved
-
-
-def _groups(facts: Facts) -> float:
-    return facts.groups
-
-
-def _most_groups(facts: Facts) -> float:
-    return facts.most_groups
+_coverage: Score = attrgetter("all_involved")
+_groups: Score = attrgetter("groups")
+_most_groups: Score = attrgetter("most_groups")
+_balanced: Score = attrgetter("entropy")
 
 
 def _compact(facts: Facts) -> float:
@@ -123,10 +118,6 @@ def _most_compact(facts: Facts) -> float:
     if len(facts.sizes) == 2:
         return facts.most_groups
     return facts.all_involved - facts.least_inner
-
-
-def _balanced(facts: Facts) -> float:
-    return facts.entropy
 
 
 def _most_balanced(facts: Facts) -> float:

@@ -44,4 +44,4 @@ def test_every_engine_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert found["towns"].rr == 1.0
         assert "1.000" in line(name, list(found.values()))
     assert ask_all(lake, ENGINES["meaning"], questions(file)) == {}
-    assert "towns is not asked: this index holds no vectors" in capsys.readouterr().out
+    assert "towns is not asked: this index has no vectors" in capsys.readouterr().out

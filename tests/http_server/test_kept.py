@@ -47,7 +47,7 @@ def kept_table(shelf: DiskCache) -> StoredTable:
 
 
 @pytest.mark.parametrize(
-    "read", [StoredTable.info, lambda one: one.part(0, 1), lambda one: one.given()]
+    "read", [StoredTable.info, lambda one: one.read_rows(0, 1), lambda one: one.as_input()]
 )
 def test_a_result_that_goes_once_it_was_opened_is_told_as_gone(
     tmp_path: Path, read: Callable[[StoredTable], Any]
@@ -116,7 +116,7 @@ def test_what_a_child_left_half_made_goes_with_it(tmp_path: Path) -> None:
         assert (await problem_of(pool.run({"do": "sleep", "seconds": 60}, 0.5))).kind == "time"
         assert await works(pool)
 
-    with_pool(work, ended=shelf.remove_unfinished)
+    with_pool(work, on_exit=shelf.remove_unfinished)
     assert [one.name for one in tmp_path.iterdir()] == ["making-1-x.arrow"]
 
 

@@ -83,7 +83,7 @@ def test_a_child_is_replaced_after_its_jobs() -> None:
         echo = {"do": "echo", "what": ""}
         return [(await pool.run(echo, LONG))["pid"] for _ in range(3)]
 
-    assert len(set(with_pool(work, jobs_each=1))) == 3
+    assert len(set(with_pool(work, jobs_per_child=1))) == 3
 
 
 def test_a_child_has_a_successor_before_it_goes() -> None:
@@ -98,7 +98,7 @@ def test_a_child_has_a_successor_before_it_goes() -> None:
             await asyncio.sleep(0.15)
         return pids, seconds
 
-    pids, seconds = with_pool(work, jobs_each=20)
+    pids, seconds = with_pool(work, jobs_per_child=20)
     times = [pids.count(pid) for pid in dict.fromkeys(pids)]
     assert times[0] == 20 and max(times) <= 20 and len(times) in (3, 4)
     assert max(seconds[1:]) < seconds[0]
@@ -174,7 +174,7 @@ def test_too_many_that_wait_are_sent_away() -> None:
         refused = await problem_of(pool.run(sleep, LONG))
         return refused, await asyncio.gather(*running)
 
-    refused, slept = with_pool(work, patience=3)
+    refused, slept = with_pool(work, max_waiting=3)
     assert (refused.kind, slept) == ("busy", ["slept"] * 4)
 
 

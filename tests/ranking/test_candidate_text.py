@@ -99,7 +99,7 @@ def test_figures_and_evidence() -> None:
     [
         (None, ""),
         (Coincidence("chance", 0.35), "35% of random values would match too"),
-        (Coincidence("few values", 0.1), "so few values match that it may be coincidence"),
+        (Coincidence("few values", 0.1), "too few values match to rule out coincidence"),
         (Coincidence("little evidence", 0.1), "few values match, and there is little other"),
     ],
 )

@@ -198,7 +198,7 @@ def describe_coincidence(kind: str, chance: float) -> str:
     if kind == "chance":
         return f"{format_percent(chance)} of random values would match too"
     if kind == "few values":
-        return "so few values match that it may be coincidence"
+        return "too few values match to rule out coincidence"
     return "few values match, and there is little other evidence"
 
 

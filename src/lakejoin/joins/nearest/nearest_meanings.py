@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LARGEST = 2.0  # of two vectors of length 1
-_WIDER = 1 + 1e-9
+_SLACK = 1e-8  # unit vectors in float32 are this much too long or short
 _LEFT_BLOCK, _RIGHT_BLOCK = 1 << 10, 1 << 13  # vectors in a block
 _ROUNDING = 1e-5  # above the error of a product of float32 vectors of length 1
 _MOST_OPEN = 1 << 20
@@ -65,7 +65,7 @@ def find_nearest_meanings(
         paired = nearest >= 0
         paired[paired] = returned[nearest[paired]] == np.flatnonzero(paired)
         nearest = np.where(paired, nearest, -1)
-    near = (nearest >= 0) & (distance <= tau * _LARGEST * _WIDER)
+    near = (nearest >= 0) & (distance <= tau * _LARGEST + _SLACK)
     rows = np.flatnonzero(left_texts.rows >= 0)
     rows = rows[near[left_texts.rows[rows]]]
     texts = left_texts.rows[rows]

@@ -54,8 +54,8 @@ def values_of(index: str | None, cells: float, data: Path) -> tuple[Array, Array
         used = np.frombuffer(offsets, dtype=np.int64)[: len(texts) + 1]
         return np.array(used), np.frombuffer(text, dtype=np.uint8), "generated open-data-like lake"
     from lakejoin.locations import Location
-    from lakejoin.store.row_filters import searched_texts
     from lakejoin.store.snapshot import Snapshot
+    from lakejoin.store.super_keys import searched_texts
 
     segment = max(Snapshot(Location.of(index)).segments, key=lambda s: s.record.values)
     parts = [(offsets, data) for _, offsets, data in searched_texts(segment)]
@@ -65,7 +65,7 @@ def values_of(index: str | None, cells: float, data: Path) -> tuple[Array, Array
 
 def filters(offsets: Array, data: Array) -> dict[str, Any]:
     """All kinds and sizes, with parameters for these values."""
-    from lakejoin.store.row_filters import BloomFilter, best_hash_count
+    from lakejoin.store.super_keys import BloomFilter, best_hash_count
     from published.row_filters import (
         MOST_HASHES,
         SimHashFilter,
@@ -173,7 +173,7 @@ def filtering(repeats: int) -> dict[str, dict[str, float]]:
 
 def _filtering(bits: int, repeats: int) -> dict[str, float]:
     from lakejoin.kernels.superkey_rows import write_hash_bits
-    from lakejoin.store.row_filters import best_hash_count
+    from lakejoin.store.super_keys import best_hash_count
 
     words = bits // 64
     random = np.random.default_rng(bits)
@@ -217,7 +217,7 @@ def _filtering(bits: int, repeats: int) -> dict[str, float]:
 def _filter(
     rows: Array, value: Array, start: Array, keys: Array, common: Array, passed: Array
 ) -> int:
-    from lakejoin.kernels.superkey_filter import filter_rows
+    from lakejoin.kernels.superkey_rows import filter_rows
 
     address = rows.ctypes.data
     return int(filter_rows(address, rows.shape[1], value, start, keys, common, passed, _LIMIT))

@@ -72,8 +72,8 @@ def opened(kind: str, sets: list[Array], folder: Path) -> Any:
     """The sets as a segment of an index keeps them."""
     from lakejoin.locations import Location
     from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-    from lakejoin.store.point_detection import distinct_points
-    from lakejoin.store.point_sets import PointSet, PointSets, PointsWriter
+    from lakejoin.store.point_detection import PointSet, distinct_points
+    from lakejoin.store.point_sets import PointSets, PointsWriter
 
     place = Location.of(folder) / f"{kind}-{len(sets)}.lj"
     with ArrayFileWriter(place) as out:
@@ -138,7 +138,7 @@ class PlacesBench:
         """Seconds of each contender for hits and for pairs, and how many sets were found."""
         from scipy.spatial import cKDTree
 
-        from lakejoin.engines.distance.distance_metrics import DistanceLimit, haversine_limit
+        from lakejoin.store.distance_limits import DistanceLimit, haversine_limit
 
         mine = self.city.places(query)
         metres = tau / 100 * EXTENT
@@ -216,7 +216,7 @@ def numbers(sets: int, repeats: int, folder: Path) -> dict[str, Any]:
     import pyarrow as pa
 
     from lakejoin.engines.distance import DistanceLimit, PointSetSearch
-    from lakejoin.engines.distance.distance_metrics import number_ranges
+    from lakejoin.store.distance_limits import number_ranges
 
     random = np.random.default_rng(3)
     drawn = []

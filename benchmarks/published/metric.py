@@ -13,17 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from lakejoin.engines.meaning.vector_distances import (
-    METRICS,
-    check_metric,
-    l1_distance,
-    l2_radius,
-    limit,
-    squared_l2,
-)
+from lakejoin.engines.meaning.vector_distances import limit, squared_l2
+from lakejoin.errors import InputError
 from lakejoin.kernels.jit import kernel
 from lakejoin.model import Array
 
+METRICS = ("l2", "l1", "angular")
 _L1, _ANGULAR = METRICS.index("l1"), METRICS.index("angular")
 # Distances that are kept are rounded to float32: so much of the largest of them is more than four
 # of them and their sums can be off together.
@@ -42,7 +37,8 @@ class Reach(NamedTuple):
 
 def number_of(metric: str) -> int:
     """The number of a metric in compiled code."""
-    check_metric(metric)
+    if metric not in METRICS:
+        raise InputError(f"unknown metric {metric!r}: use one of {', '.join(METRICS)}")
     return METRICS.index(metric)
 
 
@@ -57,8 +53,17 @@ def reach_of(radius: float, metric: int, largest: float) -> Reach:
     within = limit(radius)
     bound = within
     if metric == _ANGULAR:
-        bound = l2_radius(within, "angular") if within < np.pi else np.inf
+        bound = float(2.0 * np.sin(within / 2.0)) if within < np.pi else np.inf
     return Reach(metric, within, bound + slack, bound - slack)
+
+
+@njit(fastmath={"reassoc", "contract"})
+def l1_distance(a: Array, b: Array) -> float:
+    """The L1 distance of two vectors."""
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += abs(np.float64(a[j]) - np.float64(b[j]))
+    return total
 
 
 @njit

@@ -11,14 +11,7 @@ import numpy as np
 from numba import njit
 
 from lakejoin.engines.overlap.merge_list import clear_counts
-from lakejoin.engines.overlap.overlap_kernels import (
-    BEGIN,
-    ORDER,
-    RUN,
-    hide_columns,
-    open_segment,
-    write_results,
-)
+from lakejoin.engines.overlap.overlap_kernels import RUN, make_search
 from lakejoin.engines.overlap.posting_reader import (
     column_at,
     fill_table,
@@ -27,52 +20,34 @@ from lakejoin.engines.overlap.posting_reader import (
     take_columns,
 )
 from lakejoin.engines.overlap.postings_view import (
-    SegmentPostings,
-    lists_of,
-    open_postings,
-    positions_of,
-    set_size_of,
-    short_lists_of,
-)
-from lakejoin.engines.overlap.read_costs import (
-    BYTES_READ,
-    CANDIDATES,
-    LISTS_FOUND,
-    LISTS_READ,
-    ReadCosts,
-)
-from lakejoin.engines.overlap.search_buffers import (
     TOP,
     ZERO,
     BufferView,
-    QueryGroups,
-    TopColumns,
+    SegmentPostings,
     alive_in,
     counts_in,
+    lists_of,
     passed_in,
+    positions_of,
     query_in,
+    set_size_of,
+    short_lists_of,
     table_in,
     tally_in,
     top_in,
     touched_in,
 )
+from lakejoin.engines.overlap.read_costs import BYTES_READ, CANDIDATES, LISTS_FOUND, LISTS_READ
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.topk import column_key, rank_of, would_enter
 from lakejoin.model import Array
 
 
 @njit
-def probe_sets(
-    part: SegmentPostings,
-    n: int,
-    query: QueryGroups,
-    work: BufferView,
-    top: TopColumns,
-    found: int,
-    costs: ReadCosts,
-    tally: Array,
-) -> int:
+def probe_sets(part: SegmentPostings, codes: Array, work: BufferView, found: int) -> int:
     """Search one segment."""
+    query, top, tally = query_in(work.row), top_in(work, TOP), tally_in(work)
+    n = read_whole_query(part, codes, query)
     k = top.rank.shape[0]
     short, long, positions = short_lists_of(part), lists_of(part), positions_of(part)
     sizes, guarded = set_size_of(part), part.guard.checked.shape[0] > 0
@@ -107,43 +82,23 @@ def probe_sets(
                 continue
             alive[0] = column
             counts[column] = 0
-            _, found = take_columns(
-                part, i, query, work, alive, 1, top, found, np.inf, costs, tally
-            )
+            _, found = take_columns(part, i, work, alive, 1, found, np.inf)
             counts[column] = 1
     clear_counts(counts, touched, seen)
     fill_table(query, 0, n, table_in(work), False)
+    tally[LISTS_FOUND] += n
     tally[CANDIDATES] += seen
     return found
 
 
+_probe = make_search(probe_sets)
+
+
 @kernel
 def run_probe(
-    matrix: Array,
-    codes: Array,
-    plan: Array,
-    hidden: Array,
-    row: Array,
-    pending: Array,
-    costs: ReadCosts,
-    out: Array,
+    matrix: Array, codes: Array, plan: Array, hidden: Array, work: BufferView, out: Array
 ) -> int:
-    work, query, top, tally = (
-        BufferView(row, pending),
-        query_in(row),
-        top_in(row, TOP),
-        tally_in(row),
-    )
-    found = ZERO
-    for s in plan[ORDER, : matrix.shape[0]]:
-        if open_segment(s, plan, hidden, work, top, found):
-            part = open_postings(matrix, s, pending)
-            n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
-            tally[LISTS_FOUND] += n
-            found = probe_sets(part, n, query, work, top, found, costs, tally)
-            hide_columns(s, plan, hidden, work, 0)
-    write_results(matrix, pending, top, found, out)
-    return found
+    return _probe(matrix, codes, plan, hidden, work, out)
 
 
 RUN["probe"] = run_probe

@@ -15,17 +15,17 @@ import numpy as np
 
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile
-from lakejoin.store.row_filters import (
+from lakejoin.store.segment import Segment
+from lakejoin.store.super_keys import (
     BloomFilter,
     RowFilter,
-    ValueSource,
+    SuperKeyComponent,
+    SuperKeys,
     best_hash_count,
     bits_from_hashes,
     searched_texts,
     sum_by_table,
 )
-from lakejoin.store.segment import Segment
-from lakejoin.store.super_keys import SuperKeyComponent, SuperKeys
 from published.simhash import simhash_texts
 from published.xash import (
     CLASS_CHARACTERS,
@@ -69,7 +69,7 @@ def ones_needed(bits: int, values: int) -> int:
     return next(a for a in range(2, bits) if math.comb(bits, a) > values)
 
 
-def searched_columns(source: ValueSource) -> Array:
+def searched_columns(source: Segment) -> Array:
     """The number of searched columns of each table."""
     return sum_by_table(source, source.indexed)
 
@@ -89,7 +89,7 @@ class XashFilter:
     features: ClassVar[XashFeatures] = XashFeatures()
 
     @classmethod
-    def fit(cls, bits: int, source: ValueSource) -> Self:
+    def fit(cls, bits: int, source: Segment) -> Self:
         """Derive alpha and the character ranks from the segment's searched values."""
         counts = np.zeros(CLASSES, dtype=np.int64)
         for _, offsets, data in searched_texts(source):
@@ -123,7 +123,7 @@ class XashFilter:
         layout = XashParameters(_read_only(self.rank_of), *self.numbers.tolist())
         xash_texts(_read_only(offsets), _read_only(data), layout, out)
 
-    def value_bits(self, source: ValueSource) -> ValueBits:
+    def value_bits(self, source: Segment) -> ValueBits:
         """The hashes of all searched values."""
         return bits_from_hashes(self, source)
 
@@ -156,7 +156,7 @@ class AverageBloom(BloomFilter):
     kind: ClassVar[str] = "bloom"
 
     @classmethod
-    def fit(cls, bits: int, source: ValueSource) -> Self:
+    def fit(cls, bits: int, source: Segment) -> Self:
         """Choose the number of functions."""
         columns = searched_columns(source)
         average = float(columns.mean()) if len(columns) else 1.0
@@ -171,7 +171,7 @@ class TwoHashes(BloomFilter):
     functions: ClassVar[int] = 2
 
     @classmethod
-    def fit(cls, bits: int, source: ValueSource) -> Self:
+    def fit(cls, bits: int, source: Segment) -> Self:
         """Nothing to fit."""
         del source
         return cls(bits, np.array([cls.functions], dtype=np.uint8))
@@ -192,7 +192,7 @@ class SimHashFilter:
     kind: ClassVar[str] = "simhash"
 
     @classmethod
-    def fit(cls, bits: int, source: ValueSource) -> Self:
+    def fit(cls, bits: int, source: Segment) -> Self:
         """Nothing to fit."""
         del source
         return cls(bits)
@@ -220,7 +220,7 @@ class SimHashFilter:
         """Write the hashes of texts to `out`."""
         simhash_texts(_read_only(offsets), _read_only(data), out)
 
-    def value_bits(self, source: ValueSource) -> ValueBits:
+    def value_bits(self, source: Segment) -> ValueBits:
         """The hashes of all searched values."""
         return bits_from_hashes(self, source)
 

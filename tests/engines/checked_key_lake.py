@@ -19,10 +19,9 @@ from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.model import ValueRules
 from lakejoin.search.external_table import ExternalTable, FrameRows
 from lakejoin.store.postings import PostingsComponent
-from lakejoin.store.row_filters import BloomFilter, RowFilter
 from lakejoin.store.segment import Component, Segment
 from lakejoin.store.segment_tables import SegmentTables
-from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import BloomFilter, RowFilter, SuperKeyComponent, SuperKeyOptions
 from oracle import mate as oracle
 from oracle.lakes import Cells, PlainTable
 from oracle.search import lake_of

@@ -30,9 +30,8 @@ from lakejoin.engines.composite.query import key_query
 from lakejoin.engines.composite.table_reader import CHUNK
 from lakejoin.model import ValueRules
 from lakejoin.search.external_table import ExternalTable, FrameRows
-from lakejoin.search.key_evidence import KeyMatches, count_combinations
-from lakejoin.store.row_filters import BloomFilter
-from lakejoin.store.super_keys import KEY_SIZES, SuperKeyOptions
+from lakejoin.search.key_search import KeyMatches, count_combinations
+from lakejoin.store.super_keys import KEY_SIZES, BloomFilter, SuperKeyOptions
 from oracle import mate as oracle
 from oracle.lakes import Cells, PlainTable
 from oracle.search import lake_of

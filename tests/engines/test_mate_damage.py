@@ -12,7 +12,7 @@ from lakejoin.engines.composite import KeyHits, KeyQuery, Mate, MateOptions, key
 from lakejoin.errors import DamagedIndex
 from lakejoin.model import ValueRules
 from lakejoin.search.external_table import ExternalTable, FrameRows
-from lakejoin.search.key_evidence import KeyMatches
+from lakejoin.search.key_search import KeyMatches
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions

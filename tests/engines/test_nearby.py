@@ -13,14 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.engines.distance import DistanceLimit, PointSetSearch, parse_distance
-from lakejoin.engines.distance.distance_metrics import EARTH_RADIUS, METRICS
+from lakejoin.engines.distance.distance_methods import METRICS
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.errors import InputError
 from lakejoin.locations import Location
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.point_detection import distinct_points
-from lakejoin.store.point_sets import PointSet, PointSets, PointsWriter
+from lakejoin.store.distance_limits import EARTH_RADIUS
+from lakejoin.store.point_detection import PointSet, distinct_points
+from lakejoin.store.point_sets import PointSets, PointsWriter
 from oracle import nearby as oracle
 
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

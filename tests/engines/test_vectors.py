@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engines.vector_spaces import KINDS, Lake, lakes, radii, space_of, unit, vectors_of
 from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.engines.meaning import engine, vector_candidates, vector_pairs
+from lakejoin.engines.meaning import engine, vector_candidates, vector_distances
 from lakejoin.engines.meaning import segment_scores as segment_search
 from lakejoin.engines.meaning.engine import Nearness, VectorSearch
 from lakejoin.engines.meaning.vector_distances import distances, limit, within
@@ -29,7 +29,7 @@ def expected(lake: Lake, nearness: Nearness, without: ExcludedColumns | None = N
     """What the oracle finds, in the stated order."""
     found = []
     for s, (vectors, columns) in enumerate(zip(lake.vectors, lake.columns, strict=True)):
-        matches = near(lake.queries, vectors, nearness.radius, nearness.metric, lake.zeros)
+        matches = near(lake.queries, vectors, nearness.radius, "l2", lake.zeros)
         hits, pairs = scores(matches, columns)
         for c, ids in enumerate(columns):
             score = hits[c] if nearness.measure == "hit" else pairs[c]
@@ -53,11 +53,9 @@ def searched(
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_finds_what_brute_force_finds(data: Any) -> None:
-    metric = data.draw(st.sampled_from(["l2", "l2", "l1", "angular"]))
-    lake = data.draw(lakes(units=metric == "angular"))
+    lake = data.draw(lakes(units=data.draw(st.booleans())))
     nearness = Nearness(
-        data.draw(radii(lake, metric)),
-        metric,
+        data.draw(radii(lake)),
         data.draw(st.sampled_from(["hit", "all"])),
         data.draw(st.integers(0, len(lake.queries))),
         data.draw(st.sampled_from([None, 1, 2, 5])),
@@ -70,10 +68,9 @@ def test_finds_what_brute_force_finds(data: Any) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_products_of_whole_vectors_find_the_same(kept: int, data: Any) -> None:
-    metric = data.draw(st.sampled_from(["l2", "l2", "l1", "angular"]))
-    lake = data.draw(lakes(units=metric == "angular"))
+    lake = data.draw(lakes(units=data.draw(st.booleans())))
     measure = data.draw(st.sampled_from(["hit", "all"]))
-    nearness = Nearness(data.draw(radii(lake, metric)), metric, measure, 1)
+    nearness = Nearness(data.draw(radii(lake)), measure, 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vector_candidates, "choose_method", lambda *_: "whole")
         patch.setattr(segment_search, "_MOST_CANDIDATES", kept)
@@ -88,7 +85,7 @@ def test_values_with_few_candidates_first_where_vectors_are_dear(data: Any) -> N
     assert all(space.source.whole() is None for space in made.spaces())
     measure = data.draw(st.sampled_from(["hit", "all"]))
     least, k = data.draw(st.integers(1, 8)), data.draw(st.sampled_from([None, 2]))
-    nearness = Nearness(data.draw(radii(lake)), "l2", measure, least, k)
+    nearness = Nearness(data.draw(radii(lake)), measure, least, k)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segment_search, "_DEAR", 3)
         assert searched(made, nearness) == expected(lake, nearness)
@@ -110,18 +107,18 @@ def test_columns_are_left_before_all_of_their_candidates_are_measured() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32), st.sampled_from(["l2", "l1", "angular"]), st.sampled_from(KINDS))
-def test_single_precision_decides_as_double_does(seed: int, metric: str, kind: str) -> None:
+@given(st.integers(0, 2**32), st.booleans(), st.sampled_from(KINDS))
+def test_single_precision_decides_as_double_does(seed: int, units: bool, kind: str) -> None:
     """At radii that are distances, and right beside them."""
     rng = np.random.default_rng(seed)
     vectors = vectors_of(kind, 30, 40, rng)
-    vectors = unit(vectors) if metric == "angular" else vectors
+    vectors = unit(vectors) if units else vectors
     query, vector = (one.reshape(-1) for one in np.indices((30, 30)))
-    far = distances(vectors, vectors, query, vector, metric)
+    far = distances(vectors, vectors, query, vector)
     for radius in rng.choice(far, 5):
         for beside in (0.0, 2e-9, -2e-9, 1e-6, -1e-6, 1e-4, -1e-4):
             near = float(radius) * (1 + beside)
-            found = within(vectors, vectors, query, vector, metric, near)
+            found = within(vectors, vectors, query, vector, near)
             assert np.array_equal(found, far <= limit(near))
 
 
@@ -146,7 +143,7 @@ def test_what_does_not_fit_into_memory_is_counted_by_parts(data: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segment_search, "_MOST_CANDIDATES", 40)
         patch.setattr(engine, "_NEAR", 10)
-        patch.setattr(vector_pairs, "TAKEN", 7)
+        patch.setattr(vector_distances, "TAKEN", 7)
         patch.setattr(segment_search, "_NOTED", 20)
         assert searched(lake, nearness) == expected(lake, nearness)
         steps = np.array([nearness.radius / 2, nearness.radius])
@@ -312,7 +309,7 @@ def test_threads() -> None:
         assert list(pool.map(run, steps)) == [run(radius) for radius in steps]
 
 
-@pytest.mark.parametrize("wrong", [{"metric": "l3"}, {"measure": "most"}, {"method": "fast"},
+@pytest.mark.parametrize("wrong", [{"measure": "most"}, {"method": "fast"},
                                    {"k": 0}])  # fmt: skip
 def test_what_there_is_not(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=str(next(iter(wrong.values())))):

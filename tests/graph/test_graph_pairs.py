@@ -16,10 +16,10 @@ from lakejoin.graph.column_pairs import (
     JoinableColumns,
     SegmentOverlap,
     best_of_each,
+    find_overlaps,
     find_pairs,
     overlap_with_itself,
 )
-from lakejoin.graph.segment_overlap import find_overlaps
 from lakejoin.store.dictionary import Dictionary
 from lakejoin.store.graph_files import PAIR_FIELDS, ColumnPairs, concat_pairs
 from lakejoin.store.segment import Segment

@@ -9,8 +9,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from lakejoin.model import Array
-from lakejoin.store.dictionary import string_buffers
+from lakejoin.model import Array, string_buffers
 
 SIZES = (128, 256, 512)
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

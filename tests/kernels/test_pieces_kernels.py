@@ -15,7 +15,7 @@ from lakejoin.kernels.rare_token_samples import (
     sample_text_tokens,
 )
 from lakejoin.kernels.text_tokens import MAX_CHARACTERS, MAX_TOKENS, cut_tokens
-from lakejoin.store.dictionary import string_buffers
+from lakejoin.model import string_buffers
 from oracle import pieces as oracle
 
 _parts = st.one_of(

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.hashed_texts import QUICK, SIZES, hashable_texts, hashed_by
-from lakejoin.kernels.superkey_filter import filter_rows
-from lakejoin.kernels.superkey_rows import write_hash_bits
+from lakejoin.kernels.superkey_rows import filter_rows, write_hash_bits
 from lakejoin.model import Array
-from lakejoin.store.row_filters import BloomFilter
+from lakejoin.store.super_keys import BloomFilter
 from oracle import superkeys as oracle
 
 

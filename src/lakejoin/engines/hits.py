@@ -1,5 +1,4 @@
-"""Hits of the engines with counters of the work done, and merging of the hits of several
-partitions."""
+"""Hits of the engines with counters of the work, and how hits of partitions are merged."""
 
 from __future__ import annotations
 
@@ -73,28 +72,19 @@ class Hits:
 
     def take(self, chosen: Array) -> Hits:
         """The hits at these positions, in this order."""
-        return Hits(
-            self.segment[chosen],
-            self.column[chosen],
-            self.matched[chosen],
-            self.counters,
-            None if self.estimate is None else self.estimate[chosen],
-            None if self.error is None else self.error[chosen],
-        )
+        return cast(Hits, _taken(self, chosen))
 
 
 @dataclass(frozen=True, slots=True)
 class ExcludedColumns:
-    """Columns to leave out, by segment: of deleted tables, of the query's own table and of its
-    copies."""
+    """Columns to leave out, by segment: of deleted tables, the query's own and its copies."""
 
     columns: Sequence[Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedHits:
-    """Hits of any engine with their sort keys: higher `score` first, then smaller `size`, then the
-    order of the index."""
+    """Hits of any engine, sorted by falling `score`, rising `size`, then the order of the index."""
 
     hits: Any
     size: Array

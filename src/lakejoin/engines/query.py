@@ -1,5 +1,4 @@
-"""What is searched for: a query column with its values, the protocol of a query table, and where
-SQL can read its rows."""
+"""A query column with its values, the protocol of a query table, and where SQL reads its rows."""
 
 from __future__ import annotations
 

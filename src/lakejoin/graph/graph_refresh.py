@@ -98,8 +98,7 @@ class EarlierGraph:
         return ColumnPairs(self.current_index[pairs.segment], *sizes, *rest)
 
     def columns_to_recount(self, segment_index: int) -> Array:
-        """The columns of a segment (by its index in the graph) that keep only their best partners
-        and have lost one: they need partners that were not kept."""
+        """The columns of a segment of the graph that lost one of the best partners they kept."""
         file = self.stored.pairs(segment_index)
         none = np.zeros(0, dtype=np.int64)
         if file is None or self.is_whole or self.current_index[segment_index] < 0:
@@ -171,8 +170,7 @@ def write_pairs(
 
 
 def write_reverse_pairs(out: ArrayFileWriter, sizes: Array, slices: Sequence[PairSlices]) -> int:
-    """Write the pairs of a segment's columns with smaller columns, those that share most first;
-    returns the number of pairs."""
+    """Write the pairs with smaller columns, those that share most first; returns their number."""
     writer = PairFileWriter(out, sizes)
     counts = np.zeros(len(sizes), dtype=np.int64)
     for part in slices:

@@ -30,8 +30,7 @@ class SampledTable:
 
 @dataclass(frozen=True, slots=True)
 class TableReach:
-    """How many more tables each further join reaches from a table, if columns must be contained
-    completely."""
+    """How many more tables each further join reaches, if columns must be contained completely."""
 
     table: str
     tables: tuple[int, ...]

@@ -68,7 +68,7 @@ class JoinGraph:
             len(self._earlier.still_valid(file.pairs_of(np.arange(*columns))))
             for segment in range(len(self._stored.segments))
             if (file := self._stored.pairs(segment)) is not None
-            for columns in file.ranges(_AT_ONCE)
+            for columns in cut_ranges(file.start, _AT_ONCE)
         )
 
     def __len__(self) -> int:
@@ -79,8 +79,7 @@ class JoinGraph:
         return f"<JoinGraph: {len(self):,} pairs of columns with a containment of {share:g}>"
 
     def pairs_of(self, segment: int, columns: Array) -> ColumnPairs:
-        """All pairs of some columns of a segment, with columns that contain them and columns that
-        they contain."""
+        """All pairs of some columns of a segment, with columns around and inside them."""
         before = int(self._earlier.earlier_index[segment])
         if before < 0:
             return concat_pairs([])

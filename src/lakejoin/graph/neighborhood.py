@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.graph.graph_elements import Edges, concat_edges
+from lakejoin.graph.graph_export import edges_to_arrow
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
@@ -45,15 +46,9 @@ class NeighborhoodStep:
 
     def to_dict(self) -> dict[str, Any]:
         """For `lakejoin graph TABLE --json`."""
-        return {
-            "hop": self.hop,
-            "table": self.table,
-            "column": self.column,
-            "other_table": self.other_table,
-            "other_column": self.other_column,
-            "shared": self.shared,
-            "containment": self.share,
-        }
+        data = asdict(self)
+        data["containment"] = data.pop("share")
+        return data
 
 
 @dataclass(frozen=True)
@@ -130,16 +125,8 @@ def find_neighborhood(
     rings = reach_tables(graph, begin, hops, shown)
     steps = []
     for hop, edges in enumerate(rings, start=1):
-        named = zip(
-            nodes.table_names(nodes.tables_of(edges.source)).to_pylist(),
-            nodes.column_names(edges.source).to_pylist(),
-            nodes.table_names(nodes.tables_of(edges.target)).to_pylist(),
-            nodes.column_names(edges.target).to_pylist(),
-            edges.shared.tolist(),
-            edges.share.tolist(),
-            strict=True,
-        )
-        steps += [NeighborhoodStep(hop, *fields) for fields in named]
+        rows = edges_to_arrow(graph, edges).to_pylist()
+        steps += [NeighborhoodStep(hop, *row.values()) for row in rows]
     inside = np.concatenate([[begin], *(nodes.tables_of(edges.target) for edges in rings)])
 
     def links() -> list[Link]:
@@ -160,8 +147,7 @@ class EdgeFilter:
 
 
 def reach_tables(graph: JoinGraph, begin: int, hops: int, shown: EdgeFilter) -> list[Edges]:
-    """By hop, the best edge to each new table (the largest share, then the most values), the best
-    first."""
+    """By hop, the best edge to each new table: largest share, then most values; best first."""
     seen = np.zeros(graph.nodes.tables, dtype=bool)
     seen[begin] = True
     last, rings = np.array([begin]), []
@@ -190,8 +176,7 @@ def _best(graph: JoinGraph, edges: Edges) -> Edges:
 def find_links(
     graph: JoinGraph, tables: Array, shown: EdgeFilter, most: int
 ) -> list[tuple[int, int, float]]:
-    """The joins between tables, one per pair, as two positions in `tables` and the share; the
-    strongest `most` of them."""
+    """The strongest `most` joins between tables: two positions in `tables`, and the share."""
     position = np.full(graph.nodes.tables, -1)
     position[tables] = np.arange(len(tables))
     ends, shares = np.zeros((2, 0), dtype=np.int64), np.zeros(0)

@@ -48,11 +48,17 @@ class SharedGroups(NamedTuple):
     counts: Array
 
 
+class BothSides(NamedTuple):
+    """The columns of both sides, and the values that they share."""
+
+    contained: ContainedColumns
+    containing: ContainingColumns
+    between: SharedGroups
+
+
 @kernel
 def count_pairs(
-    contained: ContainedColumns,
-    containing: ContainingColumns,
-    between: SharedGroups,
+    sides: BothSides,
     same: bool,
     ties: bool,
     share: float,
@@ -69,8 +75,9 @@ def count_pairs(
     fit into `out`; returns its position and the number of pairs written. `counts` must be zeros,
     one per column X, and is zero again afterwards.
     """
+    contained = sides.contained
     sizes, tables, set_start = contained.sizes, contained.tables, contained.set_start
-    containing_sizes, containing_tables = containing.sizes, containing.tables
+    containing_sizes, containing_tables = sides.containing.sizes, sides.containing.tables
     written = 0
     room = out.shape[1]
     for n in range(begin, ranks.shape[0]):
@@ -86,10 +93,10 @@ def count_pairs(
             continue
         end = set_start[q + 1]
         prefix = size - need + 1
-        at, met = _candidates(contained, containing, between, q, prefix, last, counts, touched)
+        at, met = _candidates(sides, q, prefix, last, counts, touched)
         if met == 0:
             continue
-        met = _rest(contained, containing, between, at, end, last, need, counts, touched, met)
+        met = _rest(sides, at, end, last, need, counts, touched, met)
         for i in range(met):
             x = touched[i]
             shared = counts[x]
@@ -119,20 +126,12 @@ def _large_enough(containing_sizes: Array, size: int, same: bool, ties: bool, q:
 
 @njit
 def _candidates(
-    contained: ContainedColumns,
-    containing: ContainingColumns,
-    between: SharedGroups,
-    q: int,
-    prefix: int,
-    last: int,
-    counts: Array,
-    touched: Array,
+    sides: BothSides, q: int, prefix: int, last: int, counts: Array, touched: Array
 ) -> tuple[int, int]:
-    """Count the first `prefix` values of a column; returns the position of its next group, and how
-    many columns were touched."""
-    set_start, groups, weights = contained.set_start, contained.groups, contained.weights
-    list_start, lists = containing.list_start, containing.lists
-    start, other_groups, count = between.start, between.others, between.counts
+    """Count the first `prefix` values: where the next group is, and how many columns were met."""
+    _, _, set_start, groups, weights = sides.contained
+    list_start, lists = sides.containing.list_start, sides.containing.lists
+    start, other_groups, count = sides.between
     position, end = set_start[q], set_start[q + 1]
     seen = 0
     met = 0
@@ -155,9 +154,7 @@ def _candidates(
 
 @njit
 def _rest(
-    contained: ContainedColumns,
-    containing: ContainingColumns,
-    between: SharedGroups,
+    sides: BothSides,
     begin: int,
     end: int,
     last: int,
@@ -167,10 +164,9 @@ def _rest(
     met: int,
 ) -> int:
     """Count the other values for the candidates; returns how many remain, in `touched`."""
-    groups = contained.groups
-    list_start, lists = containing.list_start, containing.lists
-    set_start, set_groups = containing.set_start, containing.groups
-    start, other_groups, count = between.start, between.others, between.counts
+    groups = sides.contained.groups
+    _, _, set_start, set_groups, list_start, lists = sides.containing
+    start, other_groups, count = sides.between
     left = 0
     entries = 0
     steps = 0

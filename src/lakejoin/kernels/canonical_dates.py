@@ -62,6 +62,21 @@ def _valid(year: int, month: int, day: int) -> bool:
 
 
 @kernel
+def find_month(letters: Array, begin: int, size: int) -> int:
+    """The month that `size` letters name, in full or by three of them; 0 if none."""
+    for month in range(12):
+        base = month * _MONTH_WIDTH
+        same = 0
+        while same < min(size, _MONTH_WIDTH) and letters[begin + same] == _MONTHS[base + same]:
+            same += 1
+        if same == size and (size in (3, _MONTH_WIDTH) or _MONTHS[base + size] == _BLANK):
+            return month + 1
+        if same == size == 4 and month == 8:  # sept
+            return 9
+    return 0
+
+
+@kernel
 def _month_name(out: Array, p: int, stop: int) -> tuple[int, int]:
     """Read the month named at `p` (0 if none) and where its name ends."""
     q = p
@@ -69,19 +84,7 @@ def _month_name(out: Array, p: int, stop: int) -> tuple[int, int]:
         return 0, q
     while q < stop and 97 <= out[q] <= 122 and q - p <= _MONTH_WIDTH:
         q += 1
-    n = q - p
-    if n < 3:
-        return 0, q
-    for month in range(12):
-        base = month * _MONTH_WIDTH
-        same = 0
-        while same < n and same < _MONTH_WIDTH and out[p + same] == _MONTHS[base + same]:
-            same += 1
-        if same == n and (n in (3, _MONTH_WIDTH) or _MONTHS[base + n] == _BLANK):
-            return month + 1, q
-        if same == n == 4 and month == 8:  # sept
-            return 9, q
-    return 0, q
+    return find_month(out, p, q - p) if q - p >= 3 else 0, q
 
 
 @kernel

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lakejoin.kernels.canonical_numbers import is_digit
 from lakejoin.model import Array
 
-ZERO, NINE, PLUS, MINUS, DOT, COMMA, BLANK = 48, 57, 43, 45, 46, 44, 32
+ZERO, PLUS, MINUS, DOT, COMMA, BLANK = 48, 43, 45, 46, 44, 32
 _LOWER = 32  # the bit that makes an ASCII letter lower-case
 
 # What follows a number: nothing, or the mark of degrees, minutes or seconds.
@@ -23,12 +24,6 @@ NO_DIRECTION, NORTH, SOUTH, EAST, WEST = range(5)
 _MANTISSA = np.uint64(1 << 53)
 _DIGITS = 18  # digits of a mantissa; further ones only count as powers of ten
 _TENS = 10.0 ** np.arange(23)
-
-
-@njit(inline="always")
-def is_ascii_digit(byte: int) -> bool:
-    """Whether a byte is an ASCII digit."""
-    return ZERO <= byte <= NINE
 
 
 @njit
@@ -89,7 +84,7 @@ def read_number(data: Array, p: int, stop: int, point: int) -> tuple[int, float,
     decimals = 0
     begin = p
     exact = True
-    while p < stop and is_ascii_digit(data[p]):
+    while p < stop and is_digit(data[p]):
         if digits < _DIGITS:
             mantissa = mantissa * np.uint64(10) + np.uint64(data[p] - ZERO)
             digits += int(mantissa > 0)
@@ -98,9 +93,9 @@ def read_number(data: Array, p: int, stop: int, point: int) -> tuple[int, float,
             exact = False
         p += 1
     whole = p - begin
-    if p < stop and data[p] == point and (p + 1 < stop and is_ascii_digit(data[p + 1])):
+    if p < stop and data[p] == point and (p + 1 < stop and is_digit(data[p + 1])):
         p += 1
-        while p < stop and is_ascii_digit(data[p]):
+        while p < stop and is_digit(data[p]):
             if digits < _DIGITS:
                 mantissa = mantissa * np.uint64(10) + np.uint64(data[p] - ZERO)
                 digits += int(mantissa > 0)
@@ -115,7 +110,7 @@ def read_number(data: Array, p: int, stop: int, point: int) -> tuple[int, float,
         q, exponent_sign = read_sign(data, p + 1, stop)
         first = q
         exponent = 0
-        while q < stop and is_ascii_digit(data[q]) and q - first < 5:
+        while q < stop and is_digit(data[q]) and q - first < 5:
             exponent = exponent * 10 + (data[q] - ZERO)
             q += 1
         if q > first:

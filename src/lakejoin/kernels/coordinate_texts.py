@@ -10,16 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lakejoin.kernels.canonical_numbers import is_digit
 from lakejoin.kernels.coordinate_scanner import (
     COMMA,
     DOT,
-    EAST,
     NO_DIRECTION,
     NORTH,
     SOUTH,
-    WEST,
     ZERO,
-    is_ascii_digit,
     read_degrees,
     read_number,
     read_sign,
@@ -40,7 +38,6 @@ KIND_COUNT = 12
 
 _OPEN, _CLOSE = 40, 41
 _SLASH, _SEMICOLON, _BAR = 47, 59, 124
-_LATITUDE, _LONGITUDE = 1, 2
 # What introduces a point in GeoJSON and WKT, in lower case.
 _POINT = np.frombuffer(b"point", dtype=np.uint8)
 _COORDINATES = np.frombuffer(b'"coordinates"', dtype=np.uint8)
@@ -50,23 +47,17 @@ _COORDINATES = np.frombuffer(b'"coordinates"', dtype=np.uint8)
 def _read_one(data: Array, begin: int, stop: int) -> tuple[int, float]:
     """Read a text that is one number or an angle: (kind, value); NOTHING if it is neither."""
     p, sign_factor = read_sign(data, begin, stop)
-    if p < stop and (is_ascii_digit(data[p]) or data[p] == DOT):
+    if p < stop and (is_digit(data[p]) or data[p] == DOT):
         q, value, _, exact = read_number(data, p, stop, DOT)
         if q == stop:
-            code = data[p] == ZERO and p + 1 < stop and is_ascii_digit(data[p + 1])
+            code = data[p] == ZERO and p + 1 < stop and is_digit(data[p + 1])
             return (NO_NUMBERS if code else NUMBER if exact else ROUGH), sign_factor * value
         if q < stop and data[q] == COMMA:
             return _read_with_commas(data, p, stop, sign_factor)
     q, value, direction, marked, exact = read_degrees(data, begin, stop, DOT)
     if q != stop:
         q, value, direction, marked, exact = read_degrees(data, begin, stop, COMMA)
-    if q == stop and marked:
-        if direction in (NORTH, SOUTH):
-            return LATITUDE, value
-        if direction in (EAST, WEST):
-            return LONGITUDE, value
-        return DEGREES, value
-    return NO_NUMBERS, 0.0
+    return (_kind_of(direction), value) if q == stop and marked else (NO_NUMBERS, 0.0)
 
 
 @njit
@@ -82,7 +73,7 @@ def _read_with_commas(data: Array, p: int, stop: int, sign_factor: float) -> tup
     total = 0.0
     q = p
     group = 0
-    while q < stop and is_ascii_digit(data[q]):
+    while q < stop and is_digit(data[q]):
         total = total * 10.0 + (data[q] - ZERO)
         group += 1
         q += 1
@@ -98,23 +89,15 @@ def _read_with_commas(data: Array, p: int, stop: int, sign_factor: float) -> tup
         if r == stop:
             return GROUPS, sign_factor * (total + fraction)
     r, value, direction, marked, _ = read_degrees(data, p, stop, COMMA)
-    if r == stop and marked:
-        return (
-            LATITUDE
-            if direction in (NORTH, SOUTH)
-            else LONGITUDE
-            if direction != NO_DIRECTION
-            else DEGREES
-        ), sign_factor * value
-    return NO_NUMBERS, 0.0
+    return (_kind_of(direction), sign_factor * value) if r == stop and marked else (NO_NUMBERS, 0.0)
 
 
 @njit
-def _axis(direction: int) -> int:
-    """Return the axis of a direction."""
-    return (
-        _LATITUDE if direction in (NORTH, SOUTH) else _LONGITUDE if direction != NO_DIRECTION else 0
-    )
+def _kind_of(direction: int) -> int:
+    """Return the kind of degrees with a direction."""
+    if direction == NO_DIRECTION:
+        return DEGREES
+    return LATITUDE if direction in (NORTH, SOUTH) else LONGITUDE
 
 
 @njit
@@ -137,18 +120,17 @@ def _read_two(data: Array, p: int, stop: int, point: int) -> tuple[int, float, f
         return NO_NUMBERS, 0.0, 0.0
     if first_direction == NO_DIRECTION and second_direction == NO_DIRECTION:
         return PAIR, first, second
-    if _axis(first_direction) == _LATITUDE and _axis(second_direction) == _LONGITUDE:
+    kinds = _kind_of(first_direction), _kind_of(second_direction)
+    if kinds == (LATITUDE, LONGITUDE):
         return POINT, first, second
-    if _axis(first_direction) == _LONGITUDE and _axis(second_direction) == _LATITUDE:
+    if kinds == (LONGITUDE, LATITUDE):
         return POINT, second, first
     return NO_NUMBERS, 0.0, 0.0
 
 
 @njit
 def _find(data: Array, p: int, stop: int, pattern: Array) -> int:
-    """Return the offset after the first occurrence of some lower-case letters, in any case; -1 if
-    none.
-    """
+    """The offset after the first occurrence of lower-case letters, in any case; -1 if none."""
     for begin in range(p, stop - pattern.shape[0] + 1):
         same = True
         for i in range(pattern.shape[0]):
@@ -254,7 +236,7 @@ def _trim(data: Array, begin: int, stop: int) -> tuple[int, int]:
 @njit
 def _may_begin(byte: int) -> bool:
     """Whether any of the forms can begin so; nearly all texts of words end here."""
-    if is_ascii_digit(byte) or byte in (43, 45, 46, _OPEN, 91, 123, 0xE2):
+    if is_digit(byte) or byte in (43, 45, 46, _OPEN, 91, 123, 0xE2):
         return True
     return (byte | 32) in (101, 110, 112, 115, 119)  # e n p s w
 

@@ -73,9 +73,7 @@ def split_once(
 def split_twice(
     chars: Array, alnum: Array, begins: Array, ends: Array, known_firsts: Array, known_lasts: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Find the substrings of substrings that are not among the known; their numbers follow the
-    known.
-    """
+    """Find the substrings of substrings that are not known; their numbers follow the known."""
     examples, columns = begins.shape
     paths = np.empty((columns * _FIELDS * _FIELDS, _PATH + 2 * examples), np.int64)
     outer_separators = np.empty((_separator_room(begins, ends), 4), np.int64)
@@ -100,21 +98,11 @@ def split_twice(
                 if not _take(outer, outer_counts, path[_FIELD], first, last):
                     continue
                 for j in range(_separators(chars, alnum, first, last, inner_separators)):
-                    if _contains(
-                        chars, separator, length, inner_separators[j, 0], inner_separators[j, 1]
-                    ):
+                    second, second_length = inner_separators[j, 0], inner_separators[j, 1]
+                    if _contains(chars, separator, length, second, second_length):
                         continue
-                    path[_SEPARATOR + _SECOND] = inner_separators[j, 0]
-                    path[_LENGTH + _SECOND] = inner_separators[j, 1]
-                    _split(
-                        chars,
-                        first,
-                        last,
-                        inner_separators[j, 0],
-                        inner_separators[j, 1],
-                        inner,
-                        inner_counts,
-                    )
+                    path[_SEPARATOR + _SECOND], path[_LENGTH + _SECOND] = second, second_length
+                    _split(chars, first, last, second, second_length, inner, inner_counts)
                     size = _add_fields(
                         paths, size, path, np.int64(_FIELD + _SECOND), inner, inner_counts
                     )
@@ -165,9 +153,7 @@ def _distinct(
 
 @njit(nogil=True)
 def _number(chars: Array, table: Array, firsts: Array, lasts: Array, new: int) -> int:
-    """Return the number of the substring with the texts of substring `new`: `new` itself if none
-    has.
-    """
+    """The number of the substring that has the texts of substring `new`; `new` if none has."""
     examples = firsts.shape[1]
     h = np.uint64(0)
     for e in range(examples):
@@ -271,9 +257,7 @@ def _split(
     fields: Array,
     field_counts: Array,
 ) -> None:
-    """Find where the fields between separators begin and end in every example, and how many there
-    are.
-    """
+    """Find where the fields between separators begin and end, and how many each example has."""
     for e in range(len(first)):
         begin, end = first[e], last[e]
         count = np.int64(0)
@@ -373,12 +357,7 @@ def _count(chars: Array, separators: Array, count: int, at: int, length: int, ex
                 separators[i, 2] += 1
                 separators[i, 3] = example
             return count
-    separators[count, 0], separators[count, 1], separators[count, 2], separators[count, 3] = (
-        at,
-        length,
-        1,
-        example,
-    )
+    separators[count] = at, length, 1, example
     return count + 1
 
 

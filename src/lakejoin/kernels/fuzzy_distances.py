@@ -131,7 +131,7 @@ def _pair_words(
 
 @njit
 def _longest(begins: Array, ends: Array) -> int:
-    """Return the length of the longest word."""
+    """Return the length of the longest word or text."""
     longest = 0
     for word in range(begins.shape[0]):
         longest = max(longest, ends[word] - begins[word])
@@ -256,10 +256,7 @@ def _edits(points: Array, a: int, a_end: int, b: int, b_end: int, row: Array) ->
 def compute_edit_distances(points: Array, starts: Array, left: Array, right: Array) -> Array:
     """Return the edit distances of pairs of texts, relative to the longer one: 0..1."""
     out = np.zeros(left.shape[0])
-    longest = 0
-    for text in range(starts.shape[0] - 1):
-        longest = max(longest, starts[text + 1] - starts[text])
-    row = np.empty(longest + 1, np.int64)
+    row = np.empty(_longest(starts[:-1], starts[1:]) + 1, np.int64)
     for p in range(left.shape[0]):
         a, a_end = starts[left[p]], starts[left[p] + 1]
         b, b_end = starts[right[p]], starts[right[p] + 1]
@@ -275,11 +272,8 @@ def compute_jaro_winkler_distances(
 ) -> Array:
     """Return one minus the Jaro-Winkler similarity of pairs of texts."""
     out = np.empty(left.shape[0])
-    longest = 0
-    for text in range(starts.shape[0] - 1):
-        longest = max(longest, starts[text + 1] - starts[text])
-    taken_a = np.empty(longest, np.bool_)
-    taken_b = np.empty(longest, np.bool_)
+    taken_a = np.empty(_longest(starts[:-1], starts[1:]), np.bool_)
+    taken_b = np.empty(taken_a.shape[0], np.bool_)
     for p in range(left.shape[0]):
         a, a_end = starts[left[p]], starts[left[p] + 1]
         b, b_end = starts[right[p]], starts[right[p] + 1]

@@ -90,9 +90,7 @@ def order_points(points: Array, wide: int, order: Array) -> None:
 
 @kernel
 def fill_blocks(points: Array, order: Array, blocks: Array) -> None:
-    """Store the points leaf by leaf, one dimension after the other, so that leaves are read as
-    vectors.
-    """
+    """Store the points leaf by leaf, dimension by dimension, so that leaves are read as vectors."""
     wide = points.shape[1]
     for i in range(order.shape[0]):
         leaf, slot = i // LEAF_SIZE, i % LEAF_SIZE

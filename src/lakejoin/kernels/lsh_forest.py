@@ -12,7 +12,7 @@ candidate, whose whole signature is compared anyway.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numba import njit
@@ -59,13 +59,7 @@ class ForestShape:
 
     def as_tuple(self) -> tuple[int, int, int, int, int]:
         """The fields as a tuple, for compiled code."""
-        return (
-            self.bucket_bits,
-            self.tag_bits,
-            self.rank_bits,
-            self.partition_bits,
-            self.next_bits,
-        )
+        return astuple(self)
 
 
 @njit(inline="always")

@@ -85,9 +85,7 @@ def _first_next(
     drop: np.uint32,
     above: int,
 ) -> int:
-    """Return the first word in [low, high) whose key at a position is not below `key` (or is above
-    it).
-    """
+    """The first word in [low, high) whose key at a position is not below `key`, or is above it."""
     while low < high:
         middle = (low + high) // 2
         rank = np.int64(words[middle] & mask)
@@ -366,16 +364,8 @@ def search_forest(
         total += int(member_start[ranks[i] + 1]) - int(member_start[ranks[i]])
     shared = np.empty(remaining)
     error = np.empty(remaining)
-    estimate_shared(
-        equal[:remaining],
-        less[:remaining],
-        positions,
-        np.float64(query_size),
-        size,
-        ordered,
-        shared,
-        error,
-    )
+    equal, less, q = equal[:remaining], less[:remaining], np.float64(query_size)
+    estimate_shared(equal, less, positions, q, size, ordered, shared, error)
     out = np.empty((5, total))
     n = 0
     for i in range(remaining):

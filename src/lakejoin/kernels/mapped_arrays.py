@@ -36,28 +36,29 @@ def pointer(typing_context: Any, address: Any) -> Any:
     return types.voidptr(address), generate
 
 
-@njit(inline="always")
-def words_at(numbers: Array, which: int) -> Array:
-    """Return the array of 32-bit numbers passed at index `which`."""
-    return carray(pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.uint32)
+def array_at(dtype: Any, stride: int = 2) -> Any:
+    """A compiled function that takes an array of a type out of a row of numbers, by its index; each
+    array has `stride` numbers, of which the first are its address and its length."""
+
+    @njit(inline="always")
+    def take(row: Array, which: int) -> Array:
+        return carray(pointer(row[stride * which]), (row[stride * which + 1],), dtype)
+
+    return take
 
 
-@njit(inline="always")
-def longs_at(numbers: Array, which: int) -> Array:
-    """Return an array of 64-bit numbers."""
-    return carray(pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.int64)
+words_at, longs_at = array_at(np.uint32), array_at(np.int64)
+ranks_at, flags_at = array_at(np.uint64), array_at(np.uint8)
 
 
-@njit(inline="always")
-def ranks_at(numbers: Array, which: int) -> Array:
-    """Return an array of unsigned 64-bit numbers."""
-    return carray(pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.uint64)
+def make_taker(take: Any, field: int) -> Any:
+    """A compiled function that takes one array out of a tuple with a `row` of addresses."""
 
+    @njit(inline="always")
+    def take_array(holder: Any) -> Array:
+        return take(holder.row, field)
 
-@njit(inline="always")
-def flags_at(numbers: Array, which: int) -> Array:
-    """Return an array of flags, one byte each."""
-    return carray(pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.uint8)
+    return take_array
 
 
 @njit
@@ -116,28 +117,8 @@ class BlockGuard(NamedTuple):
     before: int
 
 
-@njit(inline="always")
-def mapped_bytes(row: Array, field: int) -> Array:
-    """Return the array of bytes whose address and length are in a row from `field` on."""
-    return carray(pointer(row[field]), (row[field + 1],), np.uint8)
-
-
-@njit(inline="always")
-def mapped_shorts(row: Array, field: int) -> Array:
-    """Return an array of 16-bit numbers."""
-    return carray(pointer(row[field]), (row[field + 1],), np.uint16)
-
-
-@njit(inline="always")
-def mapped_words(row: Array, field: int) -> Array:
-    """Return an array of 32-bit numbers."""
-    return carray(pointer(row[field]), (row[field + 1],), np.uint32)
-
-
-@njit(inline="always")
-def mapped_longs(row: Array, field: int) -> Array:
-    """Return an array of 64-bit numbers."""
-    return carray(pointer(row[field]), (row[field + 1],), np.int64)
+mapped_bytes, mapped_shorts = array_at(np.uint8, 3), array_at(np.uint16, 3)
+mapped_words, mapped_longs = array_at(np.uint32, 3), array_at(np.int64, 3)
 
 
 @njit

@@ -23,14 +23,6 @@ def _cost(counts: Array, totals: Array, sizes: Array, i: int, j: int) -> np.floa
     return (counts[j + 1] - counts[i]) - (totals[j + 1] - totals[i]) / sizes[j]
 
 
-@njit(inline="always")
-def _push(stack: Array, at: int, low: int, high: int, first: int, last: int) -> None:
-    stack[at, 0] = low
-    stack[at, 1] = high
-    stack[at, 2] = first
-    stack[at, 3] = last
-
-
 @kernel
 def find_partition_ends(sizes: Array, counts: Array, partitions: int, ends: Array) -> float:
     """Find the cheapest partitions of ascending distinct sizes: write the last size of each.
@@ -55,11 +47,10 @@ def find_partition_ends(sizes: Array, counts: Array, partitions: int, ends: Arra
         layer = best.copy()  # fewer partitions are allowed too
         choice[p, :] = -1
         top = 1
-        _push(stack, 0, p, d - 1, p, d - 1)
+        stack[0] = p, d - 1, p, d - 1
         while top > 0:
             top -= 1
-            low, high = stack[top, 0], stack[top, 1]
-            first, last = stack[top, 2], stack[top, 3]
+            low, high, first, last = stack[top]
             if low > high:
                 continue
             j = (low + high) // 2
@@ -72,8 +63,8 @@ def find_partition_ends(sizes: Array, counts: Array, partitions: int, ends: Arra
             if value < layer[j]:
                 layer[j] = value
                 choice[p, j] = best_first
-            _push(stack, top, low, j - 1, first, best_first)
-            _push(stack, top + 1, j + 1, high, best_first, last)
+            stack[top] = low, j - 1, first, best_first
+            stack[top + 1] = j + 1, high, best_first, last
             top += 2
         best = layer
     j = d - 1
@@ -340,9 +331,7 @@ def sketch_groups(
     scheme: int,
     out: Array,
 ) -> None:
-    """Write the signatures of columns whose sets are unions of groups of codes; `hashes` is by
-    code.
-    """
+    """Write the signatures of columns, which are unions of groups of codes; `hashes` is by code."""
     largest = 0
     for i in range(columns.shape[0]):
         total = 0

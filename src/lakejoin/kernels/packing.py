@@ -1,4 +1,5 @@
-"""Pack integers: ascending lists as byte-wise differences, counts in few bits, sets as bits."""
+"""Pack integers: ascending lists as byte-wise differences, counts in few bits, sets as bits; and
+the intersection of a query with a column's groups."""
 
 from __future__ import annotations
 
@@ -43,17 +44,17 @@ def _put(out: Array, at: int, value: np.uint64) -> int:
 
 
 @njit(inline="always")
-def _get(data: Array, at: int, end: int) -> tuple[np.uint64, int]:
-    """Read a packed number and the offset after it."""
+def read_packed(data: Array, at: np.uint64, end: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Return the packed number at an offset, and the offset after it."""
     byte = np.uint64(data[at])
+    at += _ONE
     value = byte & _LOW
     shift = _SEVEN
-    at += 1
     while byte >= _MORE and at < end:
         byte = np.uint64(data[at])
+        at += _ONE
         value |= (byte & _LOW) << shift
         shift += _SEVEN
-        at += 1
     return value, at
 
 
@@ -110,9 +111,9 @@ def unpack_into(data: Array, begin: int, end: int, out: Array) -> int:
     """Unpack one ascending list into `out`; return its length."""
     n = 0
     value = np.uint64(0)
-    at = begin
-    while at < end:
-        step, at = _get(data, at, end)
+    at, stop = np.uint64(begin), np.uint64(end)
+    while at < stop:
+        step, at = read_packed(data, at, stop)
         value += step
         out[n] = value
         value += _ONE
@@ -184,11 +185,11 @@ def _unpack_counts(data: Array, begin: int, end: int, out: Array) -> None:
     width = np.int64(data[begin])
     most = (np.int64(1) << width) - 1
     each = 8 // width
-    at = begin + 1 + (out.shape[0] * width + 7) // 8
+    at = np.uint64(begin + 1 + (out.shape[0] * width + 7) // 8)
     for i in range(out.shape[0]):
         rest = (np.int64(data[begin + 1 + i // each]) >> (width * (i % each))) & most
         if rest == most:
-            beyond, at = _get(data, at, end)
+            beyond, at = read_packed(data, at, np.uint64(end))
             rest += np.int64(beyond)
         out[i] = rest + 1
 
@@ -265,3 +266,50 @@ def build_bit_set(members: Array, words: Array, before: Array) -> None:
     for word in range(words.shape[0]):
         before[word] = count
         count += count_ones(words[word])
+
+
+@kernel
+def _from(codes: Array, at: int, least: np.int64) -> int:
+    """The first position from `at` on with a code of at least `least`, by galloping search."""
+    end = codes.shape[0]
+    step = 1
+    low = at
+    while at < end and codes[at] < least:
+        low = at + 1
+        at += step
+        step *= 2
+    high = min(at, end)
+    while low < high:
+        middle = (low + high) // 2
+        if codes[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def intersect_groups(
+    codes: Array, groups: Array, group_start: Array, query_positions: Array, column_positions: Array
+) -> int:
+    """Find the codes of a query, ascending, in a column's groups; return how many there are.
+
+    `query_positions` receives their positions among the codes, `column_positions` their positions
+    in the column's set.
+    """
+    n = 0
+    at = 0
+    before = np.int64(0)
+    for i in range(groups.shape[0]):
+        begin = np.int64(group_start[groups[i]])
+        end = np.int64(group_start[groups[i] + 1])
+        at = _from(codes, at, begin)
+        while at < codes.shape[0] and codes[at] < end:
+            query_positions[n] = at
+            column_positions[n] = before + codes[at] - begin
+            n += 1
+            at += 1
+        if at == codes.shape[0]:
+            break
+        before += end - begin
+    return n

@@ -35,9 +35,7 @@ def count_codes(codes: Array, counts: Array) -> None:
 
 @kernel
 def sum_column_pair(counts_a: Array, codes_b: Array, counts_b: Array) -> tuple[Array, float]:
-    """Compute the sums of two columns: counts by code of one, distinct codes and counts of the
-    other.
-    """
+    """Compute the sums of two columns: one as counts by code, one as distinct codes and counts."""
     sums = np.zeros(_SUMS, np.uint64)
     weighted = 0.0
     for i in range(len(codes_b)):

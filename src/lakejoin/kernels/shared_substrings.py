@@ -209,8 +209,8 @@ def find_rare_pairs(
             if other < 0 or (at > before and right[at - 1] == other):
                 continue
             if pair_count == room:
+                left, right = np.concatenate((left, left)), np.concatenate((right, right))
                 room *= 2
-                left, right = _longer(left, room), _longer(right, room)
             for k in range(pair_count, at, -1):
                 right[k] = right[k - 1]
             left[pair_count], right[at] = text, other
@@ -218,15 +218,6 @@ def find_rare_pairs(
         if pair_count >= most:
             break
     return left[:pair_count].copy(), right[:pair_count].copy()
-
-
-@njit(nogil=True)
-def _longer(values: Array, room: int) -> Array:
-    """Copy values into a longer array."""
-    longer = np.empty(room, np.int64)
-    for i in range(len(values)):
-        longer[i] = values[i]
-    return longer
 
 
 @kernel
@@ -243,9 +234,7 @@ def find_favoured_texts(
     rows, columns = begin.shape
     best_texts = np.full(rows, -1, np.int64)
     support, supporters = np.zeros(seconds, np.float64), np.zeros(seconds, np.int64)
-    last_substring = np.zeros(
-        seconds, np.int64
-    )  # the last substring, counted from 1, that supported it
+    last_substring = np.zeros(seconds, np.int64)  # that supported it, counted from 1
     substring = np.int64(0)
     for row in range(rows):
         support[:] = 0.0
@@ -396,9 +385,7 @@ def _fewest(
 
 @njit(nogil=True)
 def _longest(chars: Array, position: int, end: int, begin: int, stop: int, size: int) -> int:
-    """Return the longest substring of a text that the goal has at a position, if longer than
-    `size`.
-    """
+    """The longest substring of a text that the goal has at a position, if longer than `size`."""
     for start in range(begin, stop - size):
         shared = 0
         most = min(end - position, stop - start)

@@ -286,9 +286,7 @@ def _shared(
     chars: Array, goals: Array, lasts: Array, substring: int, node: Array, starts: Array,
     shared: Array, rests: Array,
 ) -> bool:  # fmt: skip
-    """Measure how far goal and substring agree in every example and what remains; False if one
-    differs.
-    """
+    """Measure how far goal and substring agree, and what remains; False if any example differs."""
     for e in range(len(starts)):
         at, start, size = node[e], starts[e], np.int64(0)
         most = min(goals[e, 1] - at, lasts[substring, e] - start)
@@ -396,11 +394,7 @@ def _longer(
     used = count[0]
     more = np.empty((room, entries.shape[1]), np.int64)
     more_costs, more_heap = np.empty(room, np.float64), np.empty(room, np.int64)
-    for i in range(used):
-        for k in range(entries.shape[1]):
-            more[i, k] = entries[i, k]
-        more_costs[i] = costs[i]
-        more_heap[i] = heap[i]
+    more[:used], more_costs[:used], more_heap[:used] = entries[:used], costs[:used], heap[:used]
     return more, more_costs, more_heap
 
 

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lakejoin.kernels.canonical_dates import find_month
 from lakejoin.kernels.hashes import finish, mix
 from lakejoin.kernels.jit import kernel
 from lakejoin.model import Array
@@ -42,11 +43,6 @@ _NONE = np.uint64(0)
 _ONE = np.uint64(1)
 _ZERO, _NINE, _BLANK, _SIGN = 48, 57, 32, 1
 _LATIN_END = 592
-_MONTHS = np.frombuffer(
-    b"january  february march    april    may      june     "
-    b"july     august   septemberoctober  november december ",
-    dtype=np.uint8,
-).reshape(12, 9)
 
 
 def _latin_table() -> Array:
@@ -165,28 +161,10 @@ def _combine(left: np.uint64, right: np.uint64) -> np.uint64:
 
 
 @njit(nogil=True)
-def _month_of(characters: Array, begin: int, end: int) -> int:
-    """Return the month that a run names, in full or by three letters; 0 if none."""
-    size = end - begin
-    if size < 3 or size > 9:
-        return 0
-    for month in range(12):
-        name = _MONTHS[month]
-        same = 0
-        while same < size and characters[begin + same] == name[same]:
-            same += 1
-        if same == size and (size in (3, 9) or name[size] == _BLANK):
-            return month + 1
-        if same == size and size == 4 and month == 8:  # sept
-            return 9
-    return 0
-
-
-@njit(nogil=True)
 def _date_part(characters: Array, begin: int, end: int) -> int:
     """Read a run as part of a date: up to four digits, or a month's name; 0 if it is none."""
     if not _is_digit(characters[begin]):
-        return _month_of(characters, begin, end)
+        return find_month(characters, begin, end - begin) if 3 <= end - begin <= 9 else 0
     if end - begin > 4:
         return 0
     number: Any = 0
@@ -279,10 +257,6 @@ def cut_tokens(data: Array, p: int, stop: int, characters: Array, out: Array) ->
     return n
 
 
-@kernel
 def token_ranks(tokens: Array) -> Array:
     """Return the rank of each token."""
-    out = np.empty(tokens.shape[0], np.uint64)
-    for k in range(tokens.shape[0]):
-        out[k] = token_rank(tokens[k])
-    return out
+    return tokens * _ORDER

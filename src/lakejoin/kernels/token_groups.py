@@ -272,11 +272,7 @@ def _find_list(
         if table_hash[at] == h:
             other = list_start[table[at]]
             same = list_start[table[at] + np.uint32(1)] - other == length
-            i = 0
-            while same and i < length:
-                same = members[first + i] == lists[other + i]
-                i += 1
-            if same:
+            if same and _same_list(members, first, lists, other, length):
                 return table[at]
         at = (at + _ONE) & mask
     table[at] = np.uint32(groups)
@@ -391,9 +387,9 @@ def find_first_mismatch(offsets: Array, data: Array, pair_code: Array, first_pai
 
 
 @njit(inline="always")
-def _same_list(lists: Array, a: int, b: int, length: int) -> bool:
+def _same_list(left: Array, a: int, right: Array, b: int, length: int) -> bool:
     for i in range(length):  # noqa: SIM110 (compiled code)
-        if lists[a + i] != lists[b + i]:
+        if left[a + i] != right[b + i]:
             return False
     return True
 
@@ -412,7 +408,7 @@ def group_sorted_tokens(list_start: Array, lists: Array) -> tuple[Array, Array, 
         if groups > 0:
             other = list_start[leader[groups - 1]]
             same = list_start[leader[groups - 1] + 1] - other == length
-            if same and _same_list(lists, list_start[t], other, length):
+            if same and _same_list(lists, list_start[t], lists, other, length):
                 continue
         leader[groups] = t
         groups += 1

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.engines.composite.hits import BestTables, KeyHits
-from lakejoin.engines.composite.key_trie import MateOptions, PreparedKey
-from lakejoin.engines.composite.query import KeyCodes, KeyQuery
+from lakejoin.engines.composite.query import KeyCodes, KeyQuery, MateOptions, PreparedKey
 from lakejoin.engines.composite.table_search import KeySegmentSearch
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.engines.limits import check_k

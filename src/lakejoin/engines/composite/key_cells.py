@@ -14,6 +14,7 @@ from lakejoin.kernels.mapped_arrays import (
     borrow_array,
     flags_at,
     longs_at,
+    make_taker,
     note_blocks,
     pack_addresses,
     pointer,
@@ -39,16 +40,25 @@ class KeyLookup(NamedTuple):
     before: Array
 
 
+class CellSource(NamedTuple):
+    """The rows of a segment (see `MappedRows`), the blocks to verify, how many tokens the segment
+    has, and the key's values in it."""
+
+    row: Array
+    pending: Array
+    tokens: int
+    known: KeyLookup
+
+
 @njit
-def _number_ids(
-    row: Array, guard: BlockGuard, tokens: int, known: KeyLookup, part: int, ids: Array, out: Array
-) -> None:
+def _number_ids(source: CellSource, guard: BlockGuard, part: int, ids: Array, out: Array) -> None:
     """The numbers of value ids.
 
     Arrays are taken out of tuples once: compiled code counts references, which in a loop would cost
     far more than the loop itself.
     """
-    spelling, words, before = spelling_in(row), known.words[part], known.before[part]
+    known, tokens, spelling = source.known, source.tokens, spelling_in(source)
+    words, before = known.words[part], known.before[part]
     numbers = known.numbers[known.start[part] : known.start[part + 1]]
     end = tokens + spelling.shape[0]
     spelled = False
@@ -59,7 +69,7 @@ def _number_ids(
         out[i] = numbers[rank] if rank >= 0 else np.int32(-1)
     if not spelled:
         return
-    at = file_offset_in(row, SPELLING)
+    at = file_offset_in(source, SPELLING)
     for i in range(ids.shape[0]):
         spelled_as = np.int64(ids[i]) - tokens
         if 0 <= spelled_as < spelling.shape[0]:
@@ -69,13 +79,13 @@ def _number_ids(
 
 
 @njit
-def _cells(row: Array, guard: BlockGuard, column: int) -> tuple[int, int]:
+def _cells(source: CellSource, guard: BlockGuard, column: int) -> tuple[int, int]:
     """(where a column's narrow cells start, their width in bytes); width 0 if it has none."""
-    width = np.int64(width_in(row)[column])
-    begin = local_start_in(row)[column]
+    width = np.int64(width_in(source)[column])
+    begin = local_start_in(source)[column]
     if width > 0:
-        at = file_offset_in(row, LOCAL) + begin
-        note_blocks(guard, at, at + width * rows_in(row)[column])
+        at = file_offset_in(source, LOCAL) + begin
+        note_blocks(guard, at, at + width * rows_in(source)[column])
     return begin, width
 
 
@@ -124,40 +134,31 @@ def _take_cells(local: Array, begin: int, width: int, chosen: Array, n: int) -> 
 
 
 @njit
-def key_ids_of_rows(
-    row: Array,
-    pending: Array,
-    tokens: int,
-    known: KeyLookup,
-    part: int,
-    column: int,
-    chosen: Array,
-    out: Array,
-) -> None:
+def key_ids_of_rows(source: CellSource, part: int, column: int, chosen: Array, out: Array) -> None:
     """The numbers of a column's cells in some rows, or in all if none is chosen.
 
     In a column with narrow cells the distinct values are numbered first, unless there are fewer
     rows.
     """
-    guard = rows_guard(row, pending)
-    begin, width = _cells(row, guard, column)
-    first, last = ids_start_in(row)[column], ids_start_in(row)[column + 1]
-    at = file_offset_in(row, IDS)
+    guard = BlockGuard(checked_in(source), source.pending, 1)
+    begin, width = _cells(source, guard, column)
+    first, last = ids_start_in(source)[column], ids_start_in(source)[column + 1]
+    at = file_offset_in(source, IDS)
     note_blocks(guard, at + 4 * first, at + 4 * last)
-    ids = ids_in(row)[first:last]
+    ids = ids_in(source)[first:last]
     n = out.shape[0]
     if width == 0:
         own = ids if chosen.shape[0] == 0 else _take_ids(ids, chosen)
-        _number_ids(row, guard, tokens, known, part, own, out)
+        _number_ids(source, guard, part, own, out)
         return
-    cells = _take_cells(local_in(row), begin, width, chosen, n)
+    cells = _take_cells(local_in(source), begin, width, chosen, n)
     if ids.shape[0] > 2 * n:
         for i in range(n):
             cells[i] = ids[cells[i]] if cells[i] < ids.shape[0] else NULL
-        _number_ids(row, guard, tokens, known, part, cells, out)
+        _number_ids(source, guard, part, cells, out)
         return
     numbers = np.empty(ids.shape[0], dtype=np.int32)
-    _number_ids(row, guard, tokens, known, part, ids, numbers)
+    _number_ids(source, guard, part, ids, numbers)
     for i in range(n):
         out[i] = numbers[cells[i]] if cells[i] < ids.shape[0] else -1
 
@@ -168,9 +169,9 @@ def key_ids_of_columns(
 ) -> None:
     """Number all rows of columns, the j-th by the values of the j-th key column."""
     every = np.zeros(0, dtype=np.int64)
-    known = bare_lookup(known)
+    source = CellSource(row, pending, tokens, bare_lookup(known))
     for part in range(columns.shape[0]):
-        key_ids_of_rows(row, pending, tokens, known, part, columns[part], every, out[part])
+        key_ids_of_rows(source, part, columns[part], every, out[part])
 
 
 # The arrays in the order of the row of addresses. `FILE_OFFSETS` holds the offsets of the mapped
@@ -229,61 +230,20 @@ def open_mapped_rows(segment: Segment, super_keys: bool) -> MappedRows:
     return _WITH_KEYS(segment) if super_keys else _ROWS_ALONE(segment)
 
 
-@njit(inline="always")
-def local_in(row: Array) -> Array:
-    return flags_at(row, LOCAL)
+local_in = make_taker(flags_at, LOCAL)
+ids_in = make_taker(words_at, IDS)
+spelling_in = make_taker(words_at, SPELLING)
+keys_in = make_taker(ranks_at, KEYS)
+width_in = make_taker(flags_at, WIDTH)
+ids_start_in = make_taker(longs_at, IDS_START)
+local_start_in = make_taker(longs_at, LOCAL_START)
+rows_in = make_taker(longs_at, ROWS)
+key_start_in = make_taker(longs_at, KEY_START)
+file_offsets_in = make_taker(longs_at, FILE_OFFSETS)
+checked_in = make_taker(flags_at, CHECKED)
+keys_checked_in = make_taker(flags_at, KEYS_CHECKED)
 
 
 @njit(inline="always")
-def ids_in(row: Array) -> Array:
-    return words_at(row, IDS)
-
-
-@njit(inline="always")
-def spelling_in(row: Array) -> Array:
-    return words_at(row, SPELLING)
-
-
-@njit(inline="always")
-def width_in(row: Array) -> Array:
-    return flags_at(row, WIDTH)
-
-
-@njit(inline="always")
-def ids_start_in(row: Array) -> Array:
-    return longs_at(row, IDS_START)
-
-
-@njit(inline="always")
-def local_start_in(row: Array) -> Array:
-    return longs_at(row, LOCAL_START)
-
-
-@njit(inline="always")
-def rows_in(row: Array) -> Array:
-    return longs_at(row, ROWS)
-
-
-@njit(inline="always")
-def key_start_in(row: Array) -> Array:
-    return longs_at(row, KEY_START)
-
-
-@njit(inline="always")
-def keys_in(row: Array) -> Array:
-    return ranks_at(row, KEYS)
-
-
-@njit(inline="always")
-def file_offset_in(row: Array, array: int) -> int:
-    return longs_at(row, FILE_OFFSETS)[array]
-
-
-@njit(inline="always")
-def rows_guard(row: Array, pending: Array) -> BlockGuard:
-    return BlockGuard(flags_at(row, CHECKED), pending, 1)
-
-
-@njit(inline="always")
-def keys_guard(row: Array, pending: Array) -> BlockGuard:
-    return BlockGuard(flags_at(row, KEYS_CHECKED), pending, 1)
+def file_offset_in(source: CellSource, array: int) -> int:
+    return file_offsets_in(source)[array]

@@ -1,4 +1,4 @@
-"""Compiled: find the rows that hold a combination, and the mapping with the most combinations.
+"""Compiled: bound the combinations of tables, find rows that hold one, and the best mapping.
 
 A table comes as a matrix: `numbers[x, r]` is the position of the value of row r in column x among
 the values of a level's key column, or -1. Level l may be mapped to the rows
@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from lakejoin.engines.composite.key_trie import TrieNodes
+from lakejoin.engines.composite.query import TrieNodes
+from lakejoin.engines.composite.table_layout import TableLayout
 from lakejoin.kernels.jit import kernel
 from lakejoin.kernels.mapped_arrays import borrow_array
 from lakejoin.model import Array
@@ -180,22 +181,25 @@ def _step(
     rows: Array,
     at: Array,
     n: int,
-    next_rows: Array,
-    next_at: Array,
     seen: Array,
     mark: int,
 ) -> tuple[int, int]:
-    """Follow rows one level down by a column: how many remain, and how many combinations their
-    nodes still reach."""
+    """Follow rows a level down by a column: how many remain, and combinations still reached."""
     root, child, values = nodes.root, nodes.child, nodes.value
     leaf, leaf_end = nodes.leaf, nodes.leaf_end
+    level_rows, level_at, next_rows, next_at = (
+        rows[level],
+        at[level],
+        rows[level + 1],
+        at[level + 1],
+    )
     row_count, reach = np.int64(0), np.int64(0)
     for i in range(n):
-        r = np.int64(rows[i])
+        r = np.int64(level_rows[i])
         value = numbers[x, r]
         if value < 0:
             continue
-        below = _below(root, child, values, level, np.int64(at[i]), value)
+        below = _below(root, child, values, level, np.int64(level_at[i]), value)
         if below >= 0:
             next_rows[row_count], next_at[row_count] = r, below
             row_count += 1
@@ -268,17 +272,7 @@ def find_best_mapping(
         mark += 1
         steps += 1 + count[level]
         row_count, reach = _step(
-            numbers,
-            chosen[level],
-            level,
-            nodes,
-            rows[level],
-            at[level],
-            count[level],
-            rows[level + 1],
-            at[level + 1],
-            seen,
-            mark,
+            numbers, chosen[level], level, nodes, rows, at, count[level], seen, mark
         )
         if min(row_count, reach) < max(goal.least, score + 1):
             chosen[level] += 1
@@ -293,3 +287,60 @@ def find_best_mapping(
                     best[part] = column[chosen[part]]
             chosen[level] += 1
     return score, steps
+
+
+SCAN = 15.0  # nanoseconds to check a cell for a value of the initial column,
+ROW = 100.0  # and to verify a row that has one
+
+
+class ColumnCoverage(NamedTuple):
+    """By key column and column, how many combinations it can serve, and how many values of the key
+    column it holds. touched[start[j]:start[j + 1]] are the columns that serve key column j."""
+
+    serves: Array
+    values: Array
+    touched: Array
+    start: Array
+
+
+@kernel
+def bound_tables(layout: TableLayout, served: ColumnCoverage, bound: Array, tables: Array) -> int:
+    """Find the tables that may hold a combination, and a bound for each; returns their number.
+    `bound` must be zero.
+
+    No mapping matches more than one of its columns can serve, nor more than the table has rows.
+    """
+    parts = served.serves.shape[0]
+    best = np.zeros((parts, bound.shape[0]), dtype=np.int64)
+    for part in range(parts):
+        for i in range(served.start[part], served.start[part + 1]):
+            column = served.touched[i]
+            table = layout.table_of[column]
+            best[part, table] = max(best[part, table], served.serves[part, column])
+    n = 0
+    for i in range(served.start[0], served.start[1]):
+        table = layout.table_of[served.touched[i]]
+        if bound[table] > 0 or layout.width[table] < parts:
+            continue
+        least = layout.rows[table]
+        for part in range(parts):
+            least = min(least, best[part, table])
+        if least > 0:
+            bound[table] = least
+            tables[n] = table
+            n += 1
+    return n
+
+
+@kernel
+def fetching_costs(layout: TableLayout, served: ColumnCoverage, bound: Array, costs: Array) -> None:
+    """Estimate the cost of fetching rows by each key column: scanning the columns of candidate
+    tables that hold one of its values, and verifying the rows that do, by how often a column
+    repeats its values."""
+    for part in range(costs.shape[0]):
+        costs[part] = 0.0
+        for i in range(served.start[part], served.start[part + 1]):
+            column = served.touched[i]
+            if bound[layout.table_of[column]] > 0 and served.serves[part, column] > 0:
+                rows = served.values[part, column] * layout.repeats[column]
+                costs[part] += SCAN * layout.column_rows[column] + ROW * rows

@@ -36,8 +36,7 @@ class PerSegment(Generic[Made]):
 
 
 class TableLayout(NamedTuple):
-    """By table: its first column, number of columns and rows. By column: its table, its rows, and
-    the mean number of rows per value."""
+    """By table its first column, width and rows; by column its table, rows, and rows per value."""
 
     first: Array
     width: Array

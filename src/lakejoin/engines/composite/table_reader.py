@@ -13,15 +13,14 @@ from numba import carray, njit
 
 from lakejoin.engines.composite.key_cells import (
     KEYS,
-    KeyLookup,
+    CellSource,
     bare_lookup,
     file_offset_in,
     key_ids_of_rows,
     key_start_in,
-    keys_guard,
+    keys_checked_in,
     keys_in,
 )
-from lakejoin.engines.composite.key_trie import TrieNodes
 from lakejoin.engines.composite.mapping_kernels import (
     MappingGoal,
     bare_nodes,
@@ -29,9 +28,10 @@ from lakejoin.engines.composite.mapping_kernels import (
     find_best_mapping,
     mark_matching_rows,
 )
+from lakejoin.engines.composite.query import TrieNodes
 from lakejoin.kernels.jit import kernel
-from lakejoin.kernels.mapped_arrays import borrow_array, note_blocks, pointer
-from lakejoin.kernels.superkey_filter import filter_rows
+from lakejoin.kernels.mapped_arrays import BlockGuard, borrow_array, note_blocks, pointer
+from lakejoin.kernels.superkey_rows import filter_rows
 from lakejoin.kernels.topk import column_key, push_column, rank_of, score_of, would_enter
 from lakejoin.model import Array
 
@@ -45,14 +45,11 @@ STEPS = 100_000_000  # steps in the search for the best mapping of a table: a se
 
 
 class RowSource(NamedTuple):
-    """The rows of a segment (see `MappedRows`), the key's values in it, and the key's trie, in
-    which level l is key column `part[l]`."""
+    """The cells of a segment, the blocks of its super keys to verify, and the key's trie, in which
+    level l is key column `part[l]`."""
 
-    row: Array
-    rows_pending: Array
+    cells: CellSource
     keys_pending: Array
-    tokens: int
-    known: KeyLookup
     nodes: TrieNodes
     part: Array
 
@@ -91,15 +88,10 @@ class KeyRowFilter(NamedTuple):
 @njit
 def _bare(source: RowSource) -> RowSource:
     """For loops: see `borrow_array`."""
-    return RowSource(
-        borrow_array(source.row),
-        borrow_array(source.rows_pending),
-        borrow_array(source.keys_pending),
-        source.tokens,
-        bare_lookup(source.known),
-        bare_nodes(source.nodes),
-        borrow_array(source.part),
-    )
+    row, pending = borrow_array(source.cells.row), borrow_array(source.cells.pending)
+    cells = CellSource(row, pending, source.cells.tokens, bare_lookup(source.cells.known))
+    keys_pending, part = borrow_array(source.keys_pending), borrow_array(source.part)
+    return RowSource(cells, keys_pending, bare_nodes(source.nodes), part)
 
 
 @njit(inline="always")
@@ -121,8 +113,7 @@ def _before(tables: CandidateTables, part: int, a: int, b: int, canonical: bool)
 def _choose(
     tables: CandidateTables, part: Array, table: int, least: int, canonical: bool
 ) -> tuple[Array, Array]:
-    """(first, column): level l may be mapped to column[first[l]:first[l + 1]], in the order in
-    which they are tried."""
+    """(first, column): level l may be mapped to column[first[l]:first[l + 1]], tried in order."""
     levels = part.shape[0]
     begin = tables.first[table]
     end = begin + tables.width[table]
@@ -152,16 +143,7 @@ def _number(
 ) -> None:
     """Number the cells of the columns of a level."""
     for x in range(first[level], first[level + 1]):
-        key_ids_of_rows(
-            source.row,
-            source.rows_pending,
-            source.tokens,
-            source.known,
-            source.part[level],
-            column[x],
-            chosen,
-            out[x],
-        )
+        key_ids_of_rows(source.cells, source.part[level], column[x], chosen, out[x])
 
 
 @njit
@@ -178,30 +160,23 @@ def _super_keys(
     Stops once fewer than `least` rows can pass; later rows are not marked then (rule 2).
     """
     words, group = row_filter.words, row_filter.group[table]
-    values = row_filter.start.shape[0] - 1
-    combinations = row_filter.start[values]
-    keys = carray(pointer(row_filter.keys[group]), (combinations, words), np.uint64)
-    common = carray(pointer(row_filter.common[group]), (values, words), np.uint64)
-    begin = key_start_in(source.row)[table]
+    start, pairs = row_filter.start, row_filter.pairs
+    value_count = start.shape[0] - 1
+    keys = carray(pointer(row_filter.keys[group]), (start[value_count], words), np.uint64)
+    common = carray(pointer(row_filter.common[group]), (value_count, words), np.uint64)
+    begin = key_start_in(source.cells)[table]
     rows = initial.shape[1]
-    where = file_offset_in(source.row, KEYS) + 8 * words * begin
-    note_blocks(keys_guard(source.row, source.keys_pending), where, where + 8 * words * rows)
-    at = keys_in(source.row).ctypes.data + 8 * words * begin
+    where = file_offset_in(source.cells, KEYS) + 8 * words * begin
+    guard = BlockGuard(keys_checked_in(source.cells), source.keys_pending, 1)
+    note_blocks(guard, where, where + 8 * words * rows)
+    at = keys_in(source.cells).ctypes.data + 8 * words * begin
     chunk = np.empty(min(rows, CHUNK), dtype=np.uint8)
     count = 0
     for r in range(0, rows, CHUNK):
         end = min(r + CHUNK, rows)
         for x in range(initial.shape[0]):
-            filter_rows(
-                at + 8 * words * r,
-                words,
-                initial[x, r:end],
-                row_filter.start,
-                keys,
-                common,
-                chunk[: end - r],
-                row_filter.pairs,
-            )
+            values, marks = initial[x, r:end], chunk[: end - r]
+            filter_rows(at + 8 * words * r, words, values, start, keys, common, marks, pairs)
             for i in range(r, end):
                 passed[i] |= chunk[i - r]
         for i in range(r, end):
@@ -266,8 +241,7 @@ def _fetch(
     least: int,
     state: Array,
 ) -> Array:
-    """The cells of the rows that hold a combination, in all columns that may serve; empty if there
-    are fewer than `least` such rows."""
+    """The cells that may serve, of the rows with a combination; none if fewer than `least`."""
     none = np.zeros((column.shape[0], 0), dtype=np.int32)
     every = np.zeros(0, dtype=np.int64)
     initial = np.empty((first[1], rows), dtype=np.int32)

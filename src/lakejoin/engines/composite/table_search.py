@@ -1,5 +1,4 @@
-"""Search one segment for a composite key: bounds from posting lists, the row filter, then its
-tables."""
+"""Search one segment for a composite key: bounds from posting lists, row filter, then tables."""
 
 from __future__ import annotations
 
@@ -9,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.engines.composite.hits import BestTables, KeyCounters, Mapping
-from lakejoin.engines.composite.key_trie import MateOptions, PreparedKey, Trie
-from lakejoin.engines.composite.query import KeyCodes, KeyQuery
+from lakejoin.engines.composite.query import KeyCodes, KeyQuery, MateOptions, PreparedKey, Trie
 from lakejoin.engines.composite.table_layout import table_layout_of
 from lakejoin.engines.overlap.engine import OverlapIndex
 from lakejoin.model import Array
@@ -18,7 +16,7 @@ from lakejoin.model import Array
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.engines.composite.table_bounds import ColumnCoverage
+    from lakejoin.engines.composite.mapping_kernels import ColumnCoverage
     from lakejoin.engines.composite.table_reader import CandidateTables, KeyRowFilter, RowSource
     from lakejoin.store.segment import Segment
     from lakejoin.store.super_keys import SuperKeys
@@ -51,7 +49,7 @@ class KeySegmentSearch:
 
     def run(self, best: BestTables, counters: KeyCounters) -> None:
         """Add the tables of the segment that are among the best."""
-        from lakejoin.engines.composite.table_bounds import bound_tables
+        from lakejoin.engines.composite.mapping_kernels import bound_tables
 
         served, items = self._weigh()
         bound = np.zeros(len(self._layout.rows), dtype=np.int64)
@@ -125,20 +123,19 @@ class KeySegmentSearch:
 
     def _source(self, trie: Trie, super_keys: bool) -> tuple[RowSource, Callable[[], None]]:
         """What compiled code reads from, and a function that verifies what it has read."""
-        from lakejoin.engines.composite.key_cells import open_mapped_rows
+        from lakejoin.engines.composite.key_cells import CellSource, open_mapped_rows
         from lakejoin.engines.composite.table_reader import RowSource
 
         mapped = open_mapped_rows(self._segment, super_keys)
         pending = mapped.pending()
         parts = np.array(trie.order, dtype=np.int64)
-        known = self._numbering.lookup
-        notes = pending[0], pending[1]
-        source = RowSource(mapped.row, *notes, mapped.tokens, known, trie.nodes, parts)
+        cells = CellSource(mapped.row, pending[0], mapped.tokens, self._numbering.lookup)
+        source = RowSource(cells, pending[1], trie.nodes, parts)
         return source, lambda: mapped.verify(pending)
 
     def _weigh(self) -> tuple[ColumnCoverage, int]:
         """What each column can serve, and how many posting list entries were read."""
-        from lakejoin.engines.composite.table_bounds import ColumnCoverage
+        from lakejoin.engines.composite.mapping_kernels import ColumnCoverage
 
         parts = range(len(self._key.query.columns))
         # Two rows per key column: what a column can serve, and how many values it holds.
@@ -166,7 +163,7 @@ class KeySegmentSearch:
 
     def _initial(self, served: ColumnCoverage, bound: Array) -> int:
         """The key column by which fetching rows is cheapest (6.1)."""
-        from lakejoin.engines.composite.table_bounds import fetching_costs
+        from lakejoin.engines.composite.mapping_kernels import fetching_costs
 
         if not self._key.options.bounds or self._key.options.initial != "items":
             return self._chosen()
@@ -208,8 +205,7 @@ class KeySegmentSearch:
         return CandidateTables(order, bound, *geometry, serves, self._alike(tables))
 
     def _alike(self, tables: Array) -> Array:
-        """How the names of columns compare, by key column: equal (2), equal to another key column's
-        (0), or to none (1)."""
+        """By key column: whether a column has its name (2), no key column's (1), another's (0)."""
         import pyarrow.compute as pc
 
         key_columns = self._key.query.columns
@@ -269,8 +265,7 @@ class SuperKeyFilter:
         )
 
     def make(self, row_filter: KeyRowFilter, table: int) -> None:
-        """Compute the keys for tables that hash like this one: of all combinations, and the common
-        bits of those of each initial value."""
+        """Compute the keys for tables that hash alike: of combinations, and common to a value."""
         keys = np.zeros((len(self._combinations), self._stored.words), dtype=np.uint64)
         for j, tokens in enumerate(self._query.tokens):
             keys |= self._stored.of_texts(tokens, table)[self._combinations[:, j]]

@@ -71,10 +71,7 @@ class ContainmentEngine:
 
         counted, entries = None, None
         if self.verified and len(query) <= MOST_VALUES:
-            entries = sum(
-                _count_entries(query, segment_index, segment)
-                for segment_index, segment in enumerate(segments)
-            )
+            entries = _count_entries(query, segments)
             hits = self._counted(query, segments, excluded)
             counted = (
                 None if hits is None else _rank(filter_by_share(hits, query, self.min), segments)
@@ -116,8 +113,7 @@ class ContainmentEngine:
 
     @property
     def _sought(self) -> int | None:
-        """How many columns sketches have to find: more than k, as their best k are not quite the
-        best k."""
+        """How many columns sketches have to find: more than k, as their best k are not exact."""
         if not self.verified:
             return self.k
         return None if self.k is None or self.min else SPARE * self.k
@@ -130,10 +126,7 @@ class ContainmentEngine:
 
         if len(query) > MOST_VALUES:
             return None
-        entries = sum(
-            _count_entries(query, segment_index, segment)
-            for segment_index, segment in enumerate(segments)
-        )
+        entries = _count_entries(query, segments)
         if entries > MOST_ENTRIES:
             return None
         # A column that contains enough has at least that many of the entries.
@@ -149,17 +142,19 @@ class ContainmentEngine:
         return LshEnsemble(self.min, k).search(query, segments, excluded)
 
 
-def _count_entries(query: Query, segment_index: int, segment: Segment) -> int:
-    """How many entries the posting lists of the query's values have in a segment."""
-    codes = locate_codes(query, segment_index, segment)
-    codes = codes[codes != NOT_FOUND]
-    groups = np.searchsorted(segment.postings.group_start(), codes, side="right") - 1
-    return int(segment.postings.list_lengths(groups).sum(dtype=np.int64))
+def _count_entries(query: Query, segments: Sequence[Segment]) -> int:
+    """How many entries the posting lists of the query's values have."""
+    entries = 0
+    for segment_index, segment in enumerate(segments):
+        codes = locate_codes(query, segment_index, segment)
+        codes = codes[codes != NOT_FOUND]
+        groups = np.searchsorted(segment.postings.group_start(), codes, side="right") - 1
+        entries += int(segment.postings.list_lengths(groups).sum(dtype=np.int64))
+    return entries
 
 
 def _verify(query: Query, segments: Sequence[Segment], hits: Hits) -> Hits:
-    """Recount the hits exactly: the most values first, ties by column size, then by order in the
-    index."""
+    """Recount the hits exactly: most values first, then by column size, then as in the index."""
     from lakejoin.engines.overlap import count_overlaps
 
     matched = np.zeros(len(hits), dtype=np.int64)

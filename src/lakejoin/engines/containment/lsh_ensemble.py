@@ -1,5 +1,4 @@
-"""LSH Ensemble: find the columns that contain a share of the query from signatures alone, with
-bands tuned by partition."""
+"""LSH Ensemble: find columns that contain a share of the query, with bands by partition."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ class SketchedQuery:
     @classmethod
     def of(cls, query: Query) -> SketchedQuery:
         from lakejoin.kernels.hashes import hash_strings
-        from lakejoin.store.dictionary import string_buffers
+        from lakejoin.model import string_buffers
 
         hashes = np.empty(len(query), dtype=np.uint64)
         offsets, data = string_buffers(query.tokens)
@@ -195,8 +194,7 @@ def _bands(
 
 
 def _of_all(steps: Sequence[Counters]) -> Counters:
-    """Total the counters of falling thresholds: bytes and runs add up, segments and candidates are
-    those of the last threshold."""
+    """Total the bytes and runs of falling thresholds; the other counters are those of the last."""
     return replace(
         steps[-1],
         bytes=sum([counters.bytes for counters in steps]),

@@ -9,20 +9,61 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from lakejoin.engines.distance.distance_metrics import (
-    DistanceLimit,
-    haversine_limit,
-    metres_of,
-    number_ranges,
-    vector_limit,
-)
 from lakejoin.engines.distance.query_grids import GridFineness, QueryGrids, build_query_grids
 from lakejoin.engines.meaning.hits import VectorCounters
 from lakejoin.errors import InputError
 from lakejoin.model import Array
+from lakejoin.store.distance_limits import (
+    METRES,
+    SHARE,
+    WIDER,
+    DistanceLimit,
+    haversine_limit,
+    metres_of,
+    number_ranges,
+)
 
 if TYPE_CHECKING:
     from lakejoin.store.point_sets import PointSets
+
+
+# Metrics by the kind of points, the default first. Angles between vectors are in radians.
+METRICS = {
+    "number": ("difference",),
+    "place": ("haversine",),
+    "vector": ("l2", "l1", "angular", "haversine"),
+}
+
+
+def resolve_metric(kind: str, within: DistanceLimit, metric: str | None) -> str:
+    """Return the metric for a kind of points; raise if metric, kind and limit do not match."""
+    if kind not in METRICS:
+        raise InputError(f"{kind!r} is not a kind of points: choose one of {', '.join(METRICS)}")
+    metric = metric or METRICS[kind][0]
+    if metric not in METRICS[kind]:
+        raise InputError(
+            f"metric {metric} does not apply to {kind}s; choose one of {', '.join(METRICS[kind])}"
+        )
+    if metric == "haversine":
+        if within.unit != METRES:
+            raise InputError(
+                f"'{within}' is not a distance between coordinates: write 500m, 2km or 3mi"
+            )
+    elif within.unit == METRES:
+        raise InputError(
+            f"'{within}' is a length, and {kind}s have no unit: write a plain number"
+            + (" or a share such as 1%" if kind == "number" else "")
+        )
+    elif kind == "vector" and within.unit == SHARE:
+        raise InputError(
+            f"'{within}' is a share: write the distance of vectors as a plain number such as 0.2"
+        )
+    return metric
+
+
+def vector_limit(within: DistanceLimit) -> float:
+    """The largest distance at which vectors are near; rounding excludes none exactly at it."""
+    return within.amount * WIDER + 1e-12
 
 
 # A matrix product is slightly off; pairs it cannot decide are measured from their differences.
@@ -276,8 +317,7 @@ class NumberDistance:
 
     def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
         """Count by walking along both sorted lists."""
-        from lakejoin.engines.distance.near_numbers import count_near_numbers
-        from lakejoin.engines.distance.point_pool import open_point_pool
+        from lakejoin.engines.distance.point_pool import count_near_numbers, open_point_pool
 
         which, box = request.sets, sets.boxes[request.sets]
         begin = np.zeros(len(which), dtype=np.int64)
@@ -336,9 +376,7 @@ class CountRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchCounts:
-    """Per set: query points with a partner, and pairs. Below the required score they may be too
-    small.
-    """
+    """Per set: query points with a partner, and pairs; below the required score maybe too few."""
 
     sets: Array
     hits: Array

@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.engines.distance.distance_methods import CountRequest, DistanceMethod
-from lakejoin.engines.distance.distance_metrics import DistanceLimit, resolve_metric
+from lakejoin.engines.distance.distance_methods import (
+    CountRequest,
+    DistanceMethod,
+    NumberDistance,
+    PointDistance,
+    VectorDistance,
+    resolve_metric,
+)
 from lakejoin.engines.meaning.hits import NearPairs, VectorHits
 from lakejoin.errors import InputError
 from lakejoin.model import Array
+from lakejoin.store.distance_limits import DistanceLimit
 
 if TYPE_CHECKING:
     from lakejoin.engines.hits import ExcludedColumns
@@ -67,19 +74,9 @@ class PointSetSearch:
             request = CountRequest(which, max(1, least), best, measure == "all")
             counts = method.count_matches(sets, request)
             score = counts.pairs if request.count_pairs else counts.hits
-            reached = score >= max(1, least)
-            rows.append(
-                np.stack(
-                    [
-                        np.full(reached.sum(), segment_index),
-                        counts.sets[reached],
-                        score[reached],
-                        sets.sizes[counts.sets[reached]],
-                        counts.hits[reached],
-                        counts.pairs[reached],
-                    ]
-                )
-            )
+            figures = counts.sets, score, sets.sizes[counts.sets], counts.hits, counts.pairs
+            found = np.stack([np.full(len(score), segment_index), *figures])
+            rows.append(found[:, score >= max(1, least)])
         table = np.concatenate([np.zeros((6, 0), dtype=np.int64), *rows], axis=1)
         order = np.lexsort((table[1], table[0], table[3], -table[2]))[:k]
         segment, column, _, _, hits, pairs = table[:, order]
@@ -129,13 +126,7 @@ def _choose_method(
     if points.ndim == 1:
         points = points[:, None]
     if metric == "difference":
-        from lakejoin.engines.distance.distance_methods import NumberDistance
-
         return NumberDistance(points, within)
     if metric == "haversine":
-        from lakejoin.engines.distance.distance_methods import PointDistance
-
         return PointDistance(points, within, vectors=kind == "vector")
-    from lakejoin.engines.distance.distance_methods import VectorDistance
-
     return VectorDistance(points, within, metric)

@@ -142,13 +142,8 @@ def count_near_points(
     Counts that do not reach the required score may be too small. `work` counts the query cells
     whose words were checked, once for 64 sets, and those that were measured, once for each set.
     """
-    cells, frames, shapes, sure, maybe = (
-        query.cells,
-        query.frame,
-        query.shape,
-        query.sure,
-        query.maybe,
-    )
+    cells, frames, shapes = query.cells, query.frame, query.shape
+    sure, maybe = query.sure, query.maybe
     largest, cells_most, queries_most, plain = 1, 1, 1, 0
     for s in which:
         largest = max(largest, pool.size[s])
@@ -313,10 +308,7 @@ def measure_many(
     """
     got, unsettled, left, required = progress
     near, widest = shape[6], shape[9]
-    down, across = (
-        near + 2,
-        widest + 2,
-    )  # fine cells per coarse one: near points are in adjacent ones
+    down, across = near + 2, widest + 2  # fine cells per coarse one: near ones are adjacent
     rows, columns = shape[4] // down + 1, shape[5] // across + 1
     coarse = GridFrame(
         frame[4], frame[5], 1.0 / (frame[6] * down), 1.0 / (frame[7] * across), rows, columns

@@ -156,11 +156,8 @@ def project_points(pool: PointPool, s: int, limit: float, points: Array, balls: 
     for i in range(size):
         lat, lon = points[0, i] * _DEGREE, points[1, i] * _DEGREE
         cosine = math.cos(lat)
-        points[2, i], points[3, i], points[4, i] = (
-            cosine * math.cos(lon),
-            cosine * math.sin(lon),
-            math.sin(lat),
-        )
+        points[2, i], points[3, i] = cosine * math.cos(lon), cosine * math.sin(lon)
+        points[4, i] = math.sin(lat)
     reach = 2 * math.asin(math.sqrt(min(limit, 1.0)))
     for b in range((size + BLOCK - 1) // BLOCK):
         begin, end = b * BLOCK, min(size, (b + 1) * BLOCK)

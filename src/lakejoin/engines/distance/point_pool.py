@@ -1,13 +1,15 @@
-"""The mapped points of a segment for compiled code, and counts of points by cell of a grid."""
+"""The mapped points of a segment for compiled code: by cell of a grid, and near numbers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lakejoin.engines.distance.sphere_bounds import BLOCK, OPEN
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.topk import push_score, required_score
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
@@ -105,20 +107,31 @@ def _gather(
         out[2, at] = east + 360.0 if east < 0.0 else east
 
 
+def by_form(read: Any) -> Any:
+    """A compiled function (pool, form, ...) that reads numbers of any form by `read(raw, ...)`."""
+
+    @njit
+    def read_form(pool: PointPool, form: int, *rest: Any) -> Any:
+        if form == 0:
+            return read(pool.bytes_, *rest)
+        if form == 1:
+            return read(pool.shorts, *rest)
+        if form == 2:
+            return read(pool.words, *rest)
+        if form == 3:
+            return read(pool.floats, *rest)
+        return read(pool.doubles, *rest)
+
+    return read_form
+
+
+_decode_form, _cells_form, _gather_form = by_form(_decode), by_form(_cells), by_form(_gather)
+
+
 @njit
 def decode_numbers(pool: PointPool, s: int, begin: int, count: int, out: Array) -> None:
     """Write the numbers [begin, begin + count) of a set, as float64."""
-    at, form, divisor = pool.begin[s] + begin, pool.form[s], pool.divisor[s]
-    if form == 0:
-        _decode(pool.bytes_, at, count, divisor, out)
-    elif form == 1:
-        _decode(pool.shorts, at, count, divisor, out)
-    elif form == 2:
-        _decode(pool.words, at, count, divisor, out)
-    elif form == 3:
-        _decode(pool.floats, at, count, divisor, out)
-    else:
-        _decode(pool.doubles, at, count, divisor, out)
+    _decode_form(pool, pool.form[s], pool.begin[s] + begin, count, pool.divisor[s], out)
 
 
 @njit
@@ -129,17 +142,7 @@ def find_cells(pool: PointPool, s: int, begin: int, end: int, frame: GridFrame, 
     may be found in the next one.
     """
     lat, form, divisor = pool.begin[s] + begin, pool.form[s], pool.divisor[s]
-    lon, count = lat + pool.size[s], end - begin
-    if form == 0:
-        _cells(pool.bytes_, lat, lon, count, divisor, frame, out)
-    elif form == 1:
-        _cells(pool.shorts, lat, lon, count, divisor, frame, out)
-    elif form == 2:
-        _cells(pool.words, lat, lon, count, divisor, frame, out)
-    elif form == 3:
-        _cells(pool.floats, lat, lon, count, divisor, frame, out)
-    else:
-        _cells(pool.doubles, lat, lon, count, divisor, frame, out)
+    _cells_form(pool, form, lat, lat + pool.size[s], end - begin, divisor, frame, out)
 
 
 @njit
@@ -148,17 +151,7 @@ def gather_points(
 ) -> None:
     """Write latitude, longitude, and degrees east of the west, of the points in `order`."""
     lat, form, divisor = pool.begin[s], pool.form[s], pool.divisor[s]
-    lon = lat + pool.size[s]
-    if form == 0:
-        _gather(pool.bytes_, lat, lon, order, count, divisor, west, out)
-    elif form == 1:
-        _gather(pool.shorts, lat, lon, order, count, divisor, west, out)
-    elif form == 2:
-        _gather(pool.words, lat, lon, order, count, divisor, west, out)
-    elif form == 3:
-        _gather(pool.floats, lat, lon, order, count, divisor, west, out)
-    else:
-        _gather(pool.doubles, lat, lon, order, count, divisor, west, out)
+    _gather_form(pool, form, lat, lat + pool.size[s], order, count, divisor, west, out)
 
 
 @njit
@@ -231,3 +224,103 @@ def sort_by_cell(
         if cell > 0:
             order[cursor[cell]] = i
             cursor[cell] += 1
+
+
+# Numbers near the query's: two sorted lists are walked together, over all sets of a segment.
+
+
+@njit(inline="always")
+def _first_above(raw: Array, at: int, end: int, divisor: float, bound: float, equal: bool) -> int:
+    """Return the first index from `at` on with a number above `bound` (or `equal`), else `end`.
+
+    Gallops, because both lists ascend and most numbers are close by.
+    """
+    step = 1
+    while at + step <= end and _below(raw[at + step - 1], divisor, bound, equal):
+        at += step
+        step *= 2
+    high = min(at + step - 1, end)
+    while at < high:
+        middle = (at + high) >> 1
+        if _below(raw[middle], divisor, bound, equal):
+            at = middle + 1
+        else:
+            high = middle
+    return at
+
+
+@njit(inline="always")
+def _below(raw_number: float, divisor: float, bound: float, equal: bool) -> bool:
+    number = np.float64(raw_number) / divisor
+    return number < bound if equal else number <= bound
+
+
+@njit
+def _count_set(
+    raw: Array,
+    begin: int,
+    size: int,
+    divisor: float,
+    low: Array,
+    high: Array,
+    rising: bool,
+    all_: bool,
+    required: int,
+) -> tuple[int, int]:
+    """Return (query numbers with a partner, pairs); stops once the score is out of reach."""
+    end = begin + size
+    first, last = begin, begin
+    hits, pairs = 0, 0
+    count = low.shape[0]
+    for i in range(count):
+        if not rising:  # 100% or more: the interval of a larger number may begin earlier
+            first = last = begin
+        first = _first_above(raw, first, end, divisor, low[i], True)
+        if first == end and rising:
+            break
+        last = _first_above(raw, max(first, last), end, divisor, high[i], False)
+        pairs += last - first
+        hits += last > first
+        left = count - 1 - i
+        if (pairs + left * size if all_ else hits + left) < required:
+            break
+    return hits, pairs
+
+
+_count_form = by_form(_count_set)
+
+
+@kernel
+def count_near_numbers(
+    pool: PointPool,
+    which: Array,
+    begin: Array,
+    end: Array,
+    low: Array,
+    high: Array,
+    rising: bool,
+    all_: bool,
+    least: int,
+    best: Array,
+    hits: Array,
+    pairs: Array,
+) -> None:
+    """Count, for the sets `which`, the query numbers that have a partner, and the pairs.
+
+    Query number i matches what is in [low[i], high[i]]; only those in [begin, end) can match a set.
+    Counts that do not reach the required score may be too small.
+    """
+    for i in range(which.shape[0]):
+        s = which[i]
+        required = required_score(best, least)
+        able = end[i] - begin[i]
+        size = pool.size[s]
+        if (able * size if all_ else able) < required:
+            continue
+        lows, highs = low[begin[i] : end[i]], high[begin[i] : end[i]]
+        at, divisor, form = pool.begin[s], pool.divisor[s], pool.form[s]
+        counts = _count_form(pool, form, at, size, divisor, lows, highs, rising, all_, required)
+        hits[i], pairs[i] = counts
+        score = counts[1] if all_ else counts[0]
+        if score >= required:
+            push_score(best, score)

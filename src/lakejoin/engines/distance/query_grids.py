@@ -214,9 +214,7 @@ class _GridBuilder:
         self._span_at += rows * (2 * near + 1)
 
     def _add_spans(self, grid: _Grid) -> tuple[int, int]:
-        """Add the spans of all rows of a grid; return (rows, columns) between cells that can be
-        near.
-        """
+        """Add the spans of all rows; return (rows, columns) between cells that can be near."""
         near = min(grid.rows - 1, int(self._angle / grid.height) + 2)
         edges = grid.south + grid.height * np.arange(grid.rows + 1)
         edges = np.clip(edges, -90.0, 90.0) * _DEGREE
@@ -247,9 +245,7 @@ class _GridBuilder:
 
     @staticmethod
     def _columns(tall: Array, cosines: Array, grid: _Grid, limit: float) -> Array:
-        """Return how many columns may lie between points `tall` degrees apart in latitude; -1:
-        none.
-        """
+        """How many columns may lie between points `tall` degrees of latitude apart; -1: none."""
         left = (limit - np.sin(tall * _DEGREE / 2) ** 2) / cosines
         wide = 2 * np.arcsin(np.sqrt(np.clip(left, 0.0, 1.0))) / _DEGREE
         return np.where(left < 0, -1.0, wide / grid.width)

@@ -38,9 +38,7 @@ def bound_matches(
     shape: Array, frame: Array, blocks: Array, first: int, size: int, limit: float, counts: Array,
     marked: Array,
 ) -> int:  # fmt: skip
-    """Bound the points of a part that may have a partner in a set; `marked` has room for a word per
-    row.
-    """
+    """Bound the points of a part with a partner in a set; `marked` has room for a word per row."""
     south, west, height, width = frame[4], frame[5], frame[6], frame[7]
     down, across = _fine_in_coarse(shape[4]), _fine_in_coarse(shape[5])
     rows, columns = (shape[4] - 1) // down + 1, (shape[5] - 1) // across + 1

@@ -7,7 +7,7 @@ cleared.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,17 @@ from lakejoin.kernels.jit import kernel
 from lakejoin.model import Array
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CountBoard:
+class ListedPairs(NamedTuple):
+    """Pairs by their query, each with the list of columns that hold its vector: where it begins in
+    the entries, and its length."""
+
+    query: Array
+    begin: Array
+    length: Array
+    entries: Array
+
+
+class CountBoard(NamedTuple):
     """Counts by size rank: all zero while unused.
 
     `seen` is the last query counted for a column, plus one; `slot` the position of a wanted column
@@ -35,28 +44,15 @@ class CountBoard:
         seen, hits, slot, touched = np.zeros((4, columns), dtype=np.int32)
         return cls(seen, hits, np.zeros(columns, dtype=np.int64), slot, touched)
 
-    def wipe(self, touched: Array) -> None:
-        """Reset the counts of columns."""
-        self.seen[touched] = self.hits[touched] = self.pairs[touched] = 0
-
 
 @kernel
-def count_columns(
-    query: Array,
-    begin: Array,
-    length: Array,
-    entries: Array,
-    allowed: Array,
-    seen: Array,
-    hits: Array,
-    pairs: Array,
-    touched: Array,
-) -> int:
+def count_columns(listed: ListedPairs, allowed: Array, board: CountBoard) -> int:
     """Add to `hits`, by size rank, the queries with a pair in the column, and to `pairs` all pairs.
 
-    The pairs come by ascending query, each with the list of columns that hold its vector. Returns
-    how many columns were `touched`.
+    The pairs come by ascending query. Returns how many columns were `touched`.
     """
+    query, begin, length, entries = listed
+    seen, hits, pairs, _, touched = board
     columns = allowed.shape[0]
     number = 0
     for i in range(query.shape[0]):
@@ -76,19 +72,13 @@ def count_columns(
 
 @kernel
 def mark_nearest(
-    query: Array,
-    step: Array,
-    begin: Array,
-    length: Array,
-    entries: Array,
-    allowed: Array,
-    nearest: Array,
-    pairs: Array,
+    listed: ListedPairs, step: Array, allowed: Array, nearest: Array, pairs: Array
 ) -> None:
     """Keep in `nearest[size_rank, query]` the smallest step of any pair, plus one; 0 if none.
 
     The pairs may come in any order; all are added to `pairs`, by size rank.
     """
+    query, begin, length, entries = listed
     columns = allowed.shape[0]
     for i in range(query.shape[0]):
         for position in range(begin[i], begin[i] + length[i]):
@@ -129,24 +119,9 @@ def distinct_ids(ids: Array, slot: Array, which: Array, unique: Array) -> int:
 
 
 @kernel
-def counting_sort(which: Array, numbers: int) -> tuple[Array, Array]:
-    """A counting sort: the positions of each number, smallest first, and where each starts."""
-    start = np.zeros(numbers + 1, dtype=np.int64)
-    for i in range(which.shape[0]):
-        start[which[i] + 1] += 1
-    for number in range(numbers):
-        start[number + 1] += start[number]
-    at = start.copy()
-    order = np.empty(which.shape[0], dtype=np.int64)
-    for i in range(which.shape[0]):
-        order[at[which[i]]] = i
-        at[which[i]] += 1
-    return order, start
-
-
-@kernel
-def in_columns(begin: Array, length: Array, entries: Array, slot: Array, out: Array) -> None:
+def in_columns(listed: ListedPairs, slot: Array, out: Array) -> None:
     """Whether each list contains a wanted column."""
+    _, begin, length, entries = listed
     columns = slot.shape[0]
     for i in range(begin.shape[0]):
         out[i] = False
@@ -158,21 +133,13 @@ def in_columns(begin: Array, length: Array, entries: Array, slot: Array, out: Ar
 
 
 @kernel
-def count_by_step(
-    query: Array,
-    step: Array,
-    begin: Array,
-    length: Array,
-    entries: Array,
-    slot: Array,
-    last: Array,
-    out: Array,
-) -> None:
+def count_by_step(listed: ListedPairs, step: Array, slot: Array, last: Array, out: Array) -> None:
     """Add to `out[w, step]` the queries whose nearest pair in the w-th wanted column has a step.
 
     The pairs come by ascending query, and those of a query by ascending step; `last[w]` is the
     last query that was counted for a column, plus one.
     """
+    query, begin, length, entries = listed
     columns = slot.shape[0]
     for i in range(query.shape[0]):
         mark = query[i] + 1

@@ -23,7 +23,7 @@ import numpy as np
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.engines.meaning.hits import NearPairs, VectorCounters, VectorHits
 from lakejoin.engines.meaning.segment_scores import ColumnScores, VectorSegmentSearch
-from lakejoin.engines.meaning.vector_pairs import find_near_pairs, measure_pairs
+from lakejoin.engines.meaning.vector_distances import find_near_pairs, measure_pairs
 from lakejoin.engines.meaning.vector_space import ColumnLists, Nearness, VectorSpace
 from lakejoin.model import Array
 
@@ -100,7 +100,7 @@ class VectorSearch:
             query, ids, far = find_near_pairs(space, queries, ids, nearness)
         else:
             query, ids = near[:, np.isin(near[1], ids)]
-            far = measure_pairs(space.source, queries, query, ids, nearness.metric)
+            far = measure_pairs(space.source, queries, query, ids)
         order = np.lexsort((ids, far, query))
         return NearPairs(query[order], ids[order], far[order])
 

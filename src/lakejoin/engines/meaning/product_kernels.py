@@ -1,5 +1,4 @@
-"""Compiled: find candidate pairs by matrix products, of the bounds of all points or of whole
-vectors."""
+"""Compiled: find candidate pairs by matrix products, of bounds of points or of whole vectors."""
 
 from __future__ import annotations
 
@@ -108,8 +107,6 @@ BLOCK_QUERIES = 256  # queries per block
 # cache; few enough that a block fits into it.
 BLOCK_LEAVES = 11
 _NEVER = np.float32(1e30)  # the bound of a point that matches nothing
-# Error of a squared bound in single precision, as a share of the numbers it is summed from.
-SINGLE_ERROR = 1e-5
 
 
 def query_rows(queries: Array, rests: Array) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from lakejoin.engines.meaning.column_counts import (
     CountBoard,
+    ListedPairs,
     count_by_step,
     count_columns,
     count_nearest,
@@ -23,8 +24,11 @@ from lakejoin.engines.meaning.vector_candidates import (
     CandidateSearch,
     merge_candidates,
 )
-from lakejoin.engines.meaning.vector_distances import l2_radius, limit
-from lakejoin.engines.meaning.vector_pairs import distances_of_pairs, pairs_within
+from lakejoin.engines.meaning.vector_distances import (
+    distances_of_pairs,
+    limit,
+    pairs_within,
+)
 from lakejoin.engines.meaning.vector_space import Nearness, VectorSpace
 from lakejoin.model import Array
 
@@ -63,6 +67,10 @@ class _Listed:
     begin: Array
     length: Array
     entries: Array
+
+    def pairs(self, query: Array) -> ListedPairs:
+        """For compiled code, by the given queries."""
+        return ListedPairs(query, self.begin, self.length, self.entries)
 
     def take(self, chosen: Array) -> _Listed:
         return _Listed(
@@ -185,8 +193,7 @@ class VectorSegmentSearch:
         steps = np.zeros((len(promising), len(radii)), dtype=np.int32)
         last = np.zeros(len(promising), dtype=np.int32)
         with self._marked(promising) as slot:
-            query = part.candidates.query
-            count_by_step(query, step, part.begin, part.length, part.entries, slot, last, steps)
+            count_by_step(part.pairs(part.candidates.query), step, slot, last, steps)
         return steps
 
     def _streamed(self, radii: Array) -> tuple[Array, Array]:
@@ -209,9 +216,7 @@ class VectorSegmentSearch:
                 part = self._listed(candidates)
                 self.counters.near += len(step)
                 query = finding.position_of(part.candidates.query) - begin
-                mark_nearest(
-                    query, step, part.begin, part.length, part.entries, self.allowed, nearest, pairs
-                )
+                mark_nearest(part.pairs(query), step, self.allowed, nearest, pairs)
             count_nearest(nearest, steps)
         self.counters.bounded += finding.bounded
         return steps, pairs
@@ -231,7 +236,7 @@ class VectorSegmentSearch:
 
     def _find(self, again: bool = False) -> CandidateSearch:
         nearness = self.nearness
-        radius = limit(l2_radius(nearness.radius, nearness.metric))
+        radius = limit(nearness.radius)
         finding = self.space.finder.find(self.queries, radius, nearness.method)
         if not again:
             methods = self.counters.methods
@@ -248,12 +253,7 @@ class VectorSegmentSearch:
             if total > _MOST_CANDIDATES:
                 return None
         self.counters.bounded += finding.bounded
-        candidates = merge_candidates(parts)
-        if self.nearness.metric == "l1":  # the L2 distance is smaller: none is sure
-            candidates = CandidatePairs(
-                candidates.query, candidates.id, np.zeros(len(candidates), dtype=np.bool_)
-            )
-        return self._listed(candidates)
+        return self._listed(merge_candidates(parts))
 
     def _listed(self, candidates: CandidatePairs) -> _Listed:
         unique, which = self._distinct(candidates.id)
@@ -272,13 +272,11 @@ class VectorSegmentSearch:
 
     def _measured(self, candidates: CandidatePairs) -> Array:
         """Whether each candidate is within the radius, measured even if it is sure."""
-        metric, radius = self.nearness.metric, self.nearness.radius
-        return pairs_within(self.space.source, *self._measurable(candidates), metric, radius)
+        measurable = self._measurable(candidates)
+        return pairs_within(self.space.source, *measurable, self.nearness.radius)
 
     def _distances(self, candidates: CandidatePairs) -> Array:
-        return distances_of_pairs(
-            self.space.source, *self._measurable(candidates), self.nearness.metric
-        )
+        return distances_of_pairs(self.space.source, *self._measurable(candidates))
 
     def _measurable(self, candidates: CandidatePairs) -> tuple[Array, Array, Array, Array]:
         """The query vectors, each candidate's position among them, the distinct vector ids, and
@@ -324,35 +322,18 @@ class VectorSegmentSearch:
 
     def _count(self, part: _Listed) -> ColumnScores:
         with self._board() as board:
-            return self._read(board, self._add(part, board))
-
-    def _add(self, part: _Listed, board: CountBoard) -> int:
-        return count_columns(
-            part.candidates.query,
-            part.begin,
-            part.length,
-            part.entries,
-            self.allowed,
-            board.seen,
-            board.hits,
-            board.pairs,
-            board.touched,
-        )
-
-    def _read(self, board: CountBoard, number: int) -> ColumnScores:
-        """The counts of the touched columns, which are then cleared."""
-        size_ranks = board.touched[:number].astype(np.int64)
-        scores = ColumnScores(
-            size_ranks, board.hits[size_ranks].astype(np.int64), board.pairs[size_ranks]
-        )
-        board.wipe(size_ranks)
-        return scores
+            number = count_columns(part.pairs(part.candidates.query), self.allowed, board)
+            size_ranks = board.touched[:number].astype(np.int64)
+            hits, pairs = board.hits[size_ranks].astype(np.int64), board.pairs[size_ranks]
+            for counts in (board.seen, board.hits, board.pairs):
+                counts[size_ranks] = 0
+            return ColumnScores(size_ranks, hits, pairs)
 
     def _in(self, part: _Listed, size_ranks: Array) -> Array:
         """Whether the vector of each candidate is in any of the given columns."""
         out = np.empty(len(part.candidates), dtype=np.bool_)
         with self._marked(size_ranks) as slot:
-            in_columns(part.begin, part.length, part.entries, slot, out)
+            in_columns(part.pairs(part.candidates.query), slot, out)
         return out
 
 

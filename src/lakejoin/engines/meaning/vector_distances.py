@@ -1,4 +1,4 @@
-"""Compiled: distances of vectors in float64, and whether they are within a radius.
+"""Distances of pairs of vectors in float64, and whether they are within a radius; compiled.
 
 Sums in single precision decide nearly all pairs. All terms of such a sum are positive, so its
 relative error is at most 2^-24 per term, and a little more. Only pairs closer to the radius than
@@ -7,19 +7,27 @@ that are summed in double precision.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 
-from lakejoin.errors import InputError
 from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.packing import transpose_lists
 from lakejoin.model import Array
+from lakejoin.store.compact_vectors import can_match
 
-METRICS = ("l2", "l1", "angular")
-_L1, _ANGULAR = 1, 2
+if TYPE_CHECKING:
+    from lakejoin.engines.meaning.vector_space import Nearness, VectorSpace
+    from lakejoin.store.compact_vectors import VectorSource
+
 _ROUNDING = 1e-9
 # Twice the relative error per term of a sum in single precision, and extra terms for safety.
 _TERM, _MORE = 2.0**-23, 8
 SMALL = 1e-30  # squares below this may underflow
+# Error of a squared bound in single precision, as a share of the numbers it is summed from.
+SINGLE_ERROR = 1e-5
 
 
 def limit(radius: float) -> float:
@@ -36,26 +44,6 @@ def rounding_error(dimension: int) -> float:
     return _TERM * (dimension + _MORE)
 
 
-def check_metric(metric: str) -> None:
-    """Raise for an unknown metric."""
-    if metric not in METRICS:
-        raise InputError(f"unknown metric {metric!r}: use one of {', '.join(METRICS)}")
-
-
-def l2_radius(radius: float, metric: str) -> float:
-    """The L2 distance beyond which no two vectors are within a radius of a metric.
-
-    The L2 distance is at most the L1 distance; for vectors of length 1 it is the chord of their
-    angle.
-
-    >>> l2_radius(0.3, "l1"), round(l2_radius(np.pi / 2, "angular"), 6)
-    (0.3, 1.414214)
-    """
-    if metric == "angular":
-        return float(2.0 * np.sin(min(radius, np.pi) / 2.0))
-    return radius
-
-
 @njit(fastmath={"reassoc", "contract"})
 def squared_l2(a: Array, b: Array) -> float:
     """The squared L2 distance of two vectors."""
@@ -67,42 +55,19 @@ def squared_l2(a: Array, b: Array) -> float:
 
 
 @njit(fastmath={"reassoc", "contract"})
-def l1_distance(a: Array, b: Array) -> float:
-    """The L1 distance of two vectors."""
-    total = 0.0
-    for j in range(a.shape[0]):
-        total += abs(np.float64(a[j]) - np.float64(b[j]))
-    return total
-
-
-@njit(fastmath={"reassoc", "contract"})
-def _single(a: Array, b: Array, metric: int) -> float:
-    """The L1 distance, or the squared L2 distance, in single precision."""
+def _single(a: Array, b: Array) -> float:
+    """The squared L2 distance in single precision."""
     total = np.float32(0)
-    if metric == _L1:
-        for j in range(a.shape[0]):
-            total += abs(a[j] - b[j])
-        return total
     for j in range(a.shape[0]):
         off = a[j] - b[j]
         total += off * off
     return total
 
 
-@njit
-def _double(a: Array, b: Array, metric: int) -> float:
-    if metric == _L1:
-        return l1_distance(a, b)
-    far = np.sqrt(squared_l2(a, b))
-    return 2.0 * np.arcsin(min(far / 2.0, 1.0)) if metric == _ANGULAR else far
-
-
 @kernel
-def _measure(
-    queries: Array, vectors: Array, query: Array, vector: Array, metric: int, out: Array
-) -> None:
+def _measure(queries: Array, vectors: Array, query: Array, vector: Array, out: Array) -> None:
     for i in range(query.shape[0]):
-        out[i] = _double(queries[query[i]], vectors[vector[i]], metric)
+        out[i] = np.sqrt(squared_l2(queries[query[i]], vectors[vector[i]]))
 
 
 @kernel
@@ -111,7 +76,6 @@ def _decide(
     vectors: Array,
     query: Array,
     vector: Array,
-    metric: int,
     sure: float,
     never: float,
     most: float,
@@ -119,43 +83,118 @@ def _decide(
 ) -> None:
     for i in range(query.shape[0]):
         a, b = queries[query[i]], vectors[vector[i]]
-        far = np.float64(_single(a, b, metric))
-        out[i] = far < sure or (far <= never and _double(a, b, metric) <= most)
+        far = np.float64(_single(a, b))
+        out[i] = far < sure or (far <= never and np.sqrt(squared_l2(a, b)) <= most)
 
 
-def distances(
-    queries: Array, vectors: Array, query: Array, vector: Array, metric: str = "l2"
-) -> Array:
-    """The distances of queries[query[i]] and vectors[vector[i]], all in float32.
-
-    `angular` is the angle of vectors of length 1, in radians.
+def distances(queries: Array, vectors: Array, query: Array, vector: Array) -> Array:
+    """The L2 distances of queries[query[i]] and vectors[vector[i]], all in float32.
 
     >>> rows = np.eye(2, dtype=np.float32)
-    >>> distances(rows, rows, np.array([0, 0]), np.array([0, 1]), "l1").tolist()
-    [0.0, 2.0]
+    >>> distances(rows, 2 * rows, np.array([0, 0]), np.array([0, 1])).round(3).tolist()
+    [1.0, 2.236]
     """
     out = np.empty(len(query), dtype=np.float64)
-    _measure(queries, vectors, query, vector, METRICS.index(metric), out)
+    _measure(queries, vectors, query, vector, out)
     return out
 
 
-def within(
-    queries: Array, vectors: Array, query: Array, vector: Array, metric: str, radius: float
-) -> Array:
+def within(queries: Array, vectors: Array, query: Array, vector: Array, radius: float) -> Array:
     """Whether the distances of queries[query[i]] and vectors[vector[i]] are within a radius.
 
     The same as with `distances` and `limit`, but faster.
 
     >>> rows = np.eye(2, dtype=np.float32)
-    >>> within(rows, rows, np.array([0, 0]), np.array([0, 1]), "l1", 1.9).tolist()
+    >>> within(rows, rows, np.array([0, 0]), np.array([0, 1]), 1.4).tolist()
     [True, False]
     """
     most = limit(radius)
-    reach = most if metric == "l1" else limit(l2_radius(radius, metric)) ** 2
+    reach = most**2
     off = rounding_error(queries.shape[1])
     sure, never = reach * (1.0 - off), reach * (1.0 + off)
     if reach < SMALL:
         sure, never = -1.0, np.inf
     out = np.empty(len(query), dtype=np.bool_)
-    _decide(queries, vectors, query, vector, METRICS.index(metric), sure, never, most, out)
+    _decide(queries, vectors, query, vector, sure, never, most, out)
     return out
+
+
+# A search keeps its near pairs for the evidence; if there were too many, the pairs of one column
+# are found again here, which is cheaper than searching the lake again.
+
+TAKEN = 1 << 16  # vectors read at once
+_QUERY_BATCH, _VECTOR_BATCH = 1024, 4096  # query vectors and lake vectors per block
+
+
+def distances_of_pairs(
+    source: VectorSource, queries: Array, query: Array, unique: Array, which: Array
+) -> Array:
+    """The distances of queries[query[i]] and the vectors with the ids unique[which[i]]."""
+    out = np.empty(len(query), dtype=np.float64)
+    for some, vectors, rows in _by_vector(source, unique, which):
+        out[some] = distances(queries, vectors, query[some], rows)
+    return out
+
+
+def pairs_within(
+    source: VectorSource, queries: Array, query: Array, unique: Array, which: Array, radius: float
+) -> Array:
+    """Whether queries[query[i]] and the vectors with ids unique[which[i]] are within the radius."""
+    out = np.empty(len(query), dtype=np.bool_)
+    for some, vectors, rows in _by_vector(source, unique, which):
+        out[some] = within(queries, vectors, query[some], rows, radius)
+    return out
+
+
+def _by_vector(
+    source: VectorSource, unique: Array, which: Array
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield (positions of pairs, a matrix, the rows of their vectors in it) for all pairs.
+
+    Vector by vector, so that each is read from memory once; the query's are few and stay cached.
+    """
+    start, order = transpose_lists(np.arange(len(which) + 1), which, len(unique))
+    for begin in range(0, len(unique), TAKEN):
+        part = unique[begin : begin + TAKEN]
+        some = order[start[begin] : start[begin + len(part)]]
+        vectors, rows = source.rows(part)
+        yield some, vectors, rows[which[some] - begin]
+
+
+def measure_pairs(source: VectorSource, queries: Array, query: Array, ids: Array) -> Array:
+    """The distances of queries[query[i]] and the vectors with the ids[i]."""
+    unique, which = np.unique(ids, return_inverse=True)
+    return distances_of_pairs(source, queries, query, unique, which)
+
+
+def find_near_pairs(
+    space: VectorSpace, queries: Array, ids: Array, nearness: Nearness
+) -> tuple[Array, Array, Array]:
+    """(query, id, distance) of all pairs of query vectors and vectors `ids` within the radius."""
+    parts: list[tuple[Array, Array, Array]] = []
+    query_ids = np.flatnonzero(can_match(queries, space.compact.zeros))
+    for begin in range(0, len(ids), _VECTOR_BATCH):
+        batch_ids = ids[begin : begin + _VECTOR_BATCH]
+        vectors = space.source.take(batch_ids)
+        usable = np.flatnonzero(can_match(vectors, space.compact.zeros))
+        for first in range(0, len(query_ids), _QUERY_BATCH):
+            block = query_ids[first : first + _QUERY_BATCH]
+            query, vector = _maybe(queries[block], vectors[usable], nearness)
+            query, vector = block[query], usable[vector]
+            far = distances(queries, vectors, query, vector)
+            near = far <= limit(nearness.radius)
+            parts.append((query[near], batch_ids[vector[near]], far[near]))
+    none = np.zeros(0, dtype=np.int64)
+    query, near_ids, far = (
+        np.concatenate(arrays) for arrays in zip((none, none, np.zeros(0)), *parts, strict=True)
+    )
+    return query, near_ids, far
+
+
+def _maybe(query_vectors: Array, vectors: Array, nearness: Nearness) -> tuple[Array, Array]:
+    """The pairs that may be near by their L2 distance in single precision."""
+    own = np.einsum("ij,ij->i", query_vectors, query_vectors)[:, None]
+    other = np.einsum("ij,ij->i", vectors, vectors)[None, :]
+    squared = own + other - 2.0 * (query_vectors @ vectors.T)
+    reach = limit(nearness.radius)
+    return np.nonzero(squared <= reach * reach + SINGLE_ERROR * (own + other))

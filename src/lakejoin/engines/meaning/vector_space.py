@@ -10,7 +10,6 @@ import numpy as np
 
 from lakejoin.engines.meaning.column_counts import CountBoard
 from lakejoin.engines.meaning.vector_candidates import CandidateFinder
-from lakejoin.engines.meaning.vector_distances import check_metric
 from lakejoin.errors import InputError
 from lakejoin.model import Array
 from lakejoin.store.compact_vectors import LARGEST, CompactVectors, VectorSource
@@ -59,30 +58,25 @@ class PostingLists:
         object.__setattr__(self, "columns", self.segment.column_count)
 
     def spans(self, ids: Array) -> tuple[Array, Array]:
-        """As `ColumnLists`."""
         return self.segment.postings.spans(self.codes[ids])
 
     def entries(self, begin: Array, length: Array) -> Array:
-        """As `ColumnLists`."""
         return self.segment.postings.entries(begin, length)
 
     def numbers(self, size_ranks: Array) -> Array:
-        """As `ColumnLists`."""
         return self.segment.postings.columns_at(size_ranks)
 
     def sizes(self, size_ranks: Array) -> Array:
-        """As `ColumnLists`."""
         return self.segment.postings.set_sizes(self.numbers(size_ranks))
 
     def allowed(self, excluded: Array | None) -> Array:
-        """As `ColumnLists`; only columns with vectors are searched."""
+        # Only columns with vectors are searched.
         columns = self.segment.has_meaning.copy()
         if excluded is not None:
             columns[excluded] = False
         return columns[self.numbers(np.arange(self.columns))]
 
     def ids_of(self, column: int) -> Array:
-        """As `ColumnLists`."""
         return np.searchsorted(self.codes, self.segment.postings.codes_of(column))
 
 
@@ -94,10 +88,9 @@ METHODS = ("auto", "tree", "flat")
 class Nearness:
     """What counts as near, and how columns are scored.
 
-    `radius` is in the `metric`: `l2`, `l1`, or `angular` (radians, for vectors of length 1). The
-    `measure` is `hit`, the number of query vectors with a match in the column, or `all`, the number
-    of pairs. Columns that score less than `least` are dropped, and all but the best `k`. `method`
-    is chosen by estimate unless it is given.
+    `radius` is an L2 distance. The `measure` is `hit`, the number of query vectors with a match in
+    the column, or `all`, the number of pairs. Columns that score less than `least` are dropped, and
+    all but the best `k`. `method` is chosen by estimate unless it is given.
 
     >>> Nearness(-1.0)
     Traceback (most recent call last):
@@ -106,7 +99,6 @@ class Nearness:
     """
 
     radius: float
-    metric: str = "l2"
     measure: str = "hit"
     least: int = 1
     k: int | None = None
@@ -119,7 +111,6 @@ class Nearness:
             )
         if self.k is not None and self.k < 1:
             raise InputError(f"k must be a whole number of at least 1, not {self.k!r}")
-        check_metric(self.metric)
         if self.measure not in MEASURES:
             raise InputError(f"measure must be {' or '.join(MEASURES)}, not {self.measure!r}")
         if self.method not in METHODS:

@@ -34,7 +34,26 @@ from lakejoin.engines.overlap.posting_reader import (
     read_query,
     take_columns,
 )
-from lakejoin.engines.overlap.postings_view import SegmentPostings, set_start_of, sets_of
+from lakejoin.engines.overlap.postings_view import (
+    LEADERS,
+    TOP,
+    ZERO,
+    BufferView,
+    QueryGroups,
+    SegmentPostings,
+    TopColumns,
+    alive_in,
+    counts_in,
+    exact_in,
+    passed_in,
+    query_in,
+    set_start_of,
+    sets_of,
+    table_in,
+    tally_in,
+    top_in,
+    touched_in,
+)
 from lakejoin.engines.overlap.read_costs import (
     CANDIDATES,
     LISTS_FOUND,
@@ -42,18 +61,6 @@ from lakejoin.engines.overlap.read_costs import (
     PROBED_ALL,
     STOPPED,
     ReadCosts,
-)
-from lakejoin.engines.overlap.search_buffers import (
-    ZERO,
-    BufferView,
-    QueryGroups,
-    TopColumns,
-    alive_in,
-    counts_in,
-    exact_in,
-    passed_in,
-    table_in,
-    touched_in,
 )
 from lakejoin.kernels.topk import least_score, push_column, rank_of
 from lakejoin.model import Array
@@ -66,18 +73,9 @@ FINAL_SHARE = 0.7  # of the cost ahead may be expected for the last sets
 
 
 @njit
-def stop_early(
-    part: SegmentPostings,
-    codes: Array,
-    query: QueryGroups,
-    work: BufferView,
-    top: TopColumns,
-    top_count: int,
-    leaders: TopColumns,
-    costs: ReadCosts,
-    tally: Array,
-) -> int:
+def stop_early(part: SegmentPostings, codes: Array, work: BufferView, top_count: int) -> int:
     """Search one segment."""
+    query, top, tally, costs = query_in(work.row), top_in(work, TOP), tally_in(work), work.costs
     k = top.rank.shape[0]
     known = ZERO  # length of `exact`; `seen` is that of `touched`, `watched` that of `alive`
     closed, done, filled = False, False, False
@@ -86,7 +84,7 @@ def stop_early(
     if top_count == k and 2 * least_score(top.rank, top_count) > codes.shape[0]:
         closed = True
         limit = count_large_enough(part, least_score(top.rank, top_count))
-        n, at, seen, watched = _read_prefix(part, codes, query, work, top, top_count, limit, tally)
+        n, at, seen, watched = _read_prefix(part, codes, work, top_count, limit)
         done = watched == 0
     i = n
     if not done:
@@ -102,19 +100,7 @@ def stop_early(
                 fill_table(query, i, n, table_in(work), True)
             if not closed and i > 0:
                 top_count, known = _read_leaders(
-                    part,
-                    i,
-                    n,
-                    query,
-                    work,
-                    seen,
-                    known,
-                    top,
-                    top_count,
-                    leaders,
-                    LEADER_SHARE * ahead,
-                    costs,
-                    tally,
+                    part, i, work, seen, known, top_count, LEADER_SHARE * ahead
                 )
             limit = count_large_enough(part, least_score(top.rank, top_count))
             sizes = np.int64(set_start_of(part)[limit])
@@ -123,19 +109,7 @@ def stop_early(
             if limit * costs.set + sizes * costs.byte <= FINAL_SHARE * ahead:
                 for j in range(limit):
                     alive_in(work)[j] = j
-                _, top_count = take_columns(
-                    part,
-                    i,
-                    query,
-                    work,
-                    alive_in(work),
-                    limit,
-                    top,
-                    top_count,
-                    np.inf,
-                    costs,
-                    tally,
-                )
+                _, top_count = take_columns(part, i, work, alive_in(work), limit, top_count, np.inf)
                 done = True
                 how = PROBED_ALL
             elif (
@@ -150,18 +124,16 @@ def stop_early(
                 watched = _drop(
                     least_score(top.rank, top_count) - query.rest[i], limit, work, watched
                 )
-                done, watched, top_count = _finish_alive(
-                    part, i, n, query, work, watched, top, top_count, ahead, costs, tally
-                )
+                done, watched, top_count = _finish_alive(part, i, work, watched, top_count, ahead)
         if not done:
             worth = LOOK_SHARE * costs.look * (watched if closed else seen) + LEAST
             j = _next_look(i, n, query, closed, worth, least_score(top.rank, top_count), costs)
-            seen = read_lists(part, query, i, j, limit, work, tally, seen)
+            seen = read_lists(part, i, j, limit, work, seen)
             i = j
     if not done:
         how = MERGED
         left, count = (alive_in(work), watched) if closed else (touched_in(work), seen)
-        top_count = take_best(part, work, left, count, top, top_count)
+        top_count = take_best(part, work, left, count, top_count)
     clear_counts(counts_in(work), touched_in(work), seen)
     clear_counts(passed_in(work), exact_in(work), known)
     if filled:
@@ -173,28 +145,20 @@ def stop_early(
 
 @njit
 def _read_prefix(
-    part: SegmentPostings,
-    codes: Array,
-    query: QueryGroups,
-    work: BufferView,
-    top: TopColumns,
-    top_count: int,
-    limit: int,
-    tally: Array,
+    part: SegmentPostings, codes: Array, work: BufferView, top_count: int, limit: int
 ) -> tuple[int, int, int, int]:
-    """Read the lists of the rarest values: first those without which no column reaches the k-th
-    score.
+    """Read the lists of the rarest values, without which no column reaches the k-th score.
 
     As long as columns in `alive` can still reach it, reads twice as many. Returns the groups and
     codes looked up, and how many columns were seen and are alive.
     """
-    least = least_score(top.rank, top_count)
+    query, least = query_in(work.row), least_score(top_in(work, TOP).rank, top_count)
     n, at, seen, watched = ZERO, ZERO, ZERO, ZERO
     goal = codes.shape[0] - least + 1
     while True:
         i = n
         n, at = read_query(part, codes, min(goal, codes.shape[0]), query, n, at)
-        seen = read_lists(part, query, i, n, limit, work, tally, seen)
+        seen = read_lists(part, i, n, limit, work, seen)
         if i == 0:
             watched = seen
             alive_in(work)[:seen] = touched_in(work)[:seen]
@@ -233,20 +197,15 @@ def _next_look(
 def _read_leaders(
     part: SegmentPostings,
     i: int,
-    n: int,
-    query: QueryGroups,
     work: BufferView,
     seen: int,
     known: int,
-    top: TopColumns,
     top_count: int,
-    leaders: TopColumns,
     budget: float,
-    costs: ReadCosts,
-    tally: Array,
 ) -> tuple[int, int]:
     """Score the columns with the highest counts exactly, highest first."""
-    least = least_score(top.rank, top_count)
+    query, leaders = query_in(work.row), top_in(work, LEADERS)
+    least = least_score(top_in(work, TOP).rank, top_count)
     # By equation 3.4 the likely score of a column is its count times this.
     share = query.rest[0] / (query.rest[0] - query.rest[i])
     leader_count = _lead(work, seen, max(1, np.int64(least / share)), leaders)
@@ -254,9 +213,7 @@ def _read_leaders(
     columns = exact_in(work)[known : known + leader_count]
     for j in range(leader_count):
         columns[j] = order[leader_count - 1 - j] & np.uint64(0xFFFFFFFF)
-    taken, top_count = take_columns(
-        part, i, query, work, columns, leader_count, top, top_count, budget, costs, tally
-    )
+    taken, top_count = take_columns(part, i, work, columns, leader_count, top_count, budget)
     for j in range(taken):
         passed_in(work)[columns[j]] = 2
     return top_count, known + taken
@@ -293,17 +250,7 @@ def _drop(least: int, limit: int, work: BufferView, watched: int) -> int:
 
 @njit
 def _finish_alive(
-    part: SegmentPostings,
-    i: int,
-    n: int,
-    query: QueryGroups,
-    work: BufferView,
-    watched: int,
-    top: TopColumns,
-    top_count: int,
-    ahead: float,
-    costs: ReadCosts,
-    tally: Array,
+    part: SegmentPostings, i: int, work: BufferView, watched: int, top_count: int, ahead: float
 ) -> tuple[bool, int, int]:
     """Score the columns in `alive` exactly, if that is likely cheaper than the lists ahead.
 
@@ -311,11 +258,9 @@ def _finish_alive(
     leave the remaining columns in `alive`.
     """
     size = sets_of(part).shape[0] / max(1, part.columns)
-    if watched * (costs.set + size * costs.byte) > FINAL_SHARE * ahead:
+    if watched * (work.costs.set + size * work.costs.byte) > FINAL_SHARE * ahead:
         return False, watched, top_count
-    taken, top_count = take_columns(
-        part, i, query, work, alive_in(work), watched, top, top_count, ahead, costs, tally
-    )
+    taken, top_count = take_columns(part, i, work, alive_in(work), watched, top_count, ahead)
     for j in range(taken, watched):
         alive_in(work)[j - taken] = alive_in(work)[j]
     return taken == watched, watched - taken, top_count

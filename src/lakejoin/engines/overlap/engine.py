@@ -27,8 +27,8 @@ from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
+    from lakejoin.engines.overlap.postings_view import SearchBuffers
     from lakejoin.engines.overlap.read_costs import ReadCosts
-    from lakejoin.engines.overlap.search_buffers import SearchBuffers
     from lakejoin.engines.query import Query
     from lakejoin.store.postings import Postings
     from lakejoin.store.segment import Segment
@@ -76,15 +76,11 @@ class OverlapIndex:
         hidden = self._hidden(excluded, plan[HIDDEN])
         room = self._room(int(sizes.max(initial=0)), k)
         out = np.empty((3, k), dtype=np.int64)
-        args = (self._matrix.rows, _joined(codes), plan, hidden, room.row, room.pending)
-        hit_count = RUN[chosen](*args, costs, out)
+        work = room.view(costs)
+        hit_count = RUN[chosen](self._matrix.rows, _joined(codes), plan, hidden, work, out)
         self._matrix.verify(room.pending)
-        return Hits(
-            out[0, :hit_count],
-            out[1, :hit_count],
-            out[2, :hit_count],
-            _counters(room.tally, chosen),
-        )
+        segment, column, matched = out[:, :hit_count]
+        return Hits(segment, column, matched, _counters(room.tally, chosen))
 
     def overlaps(self, codes: Array, segment: int, columns: Array) -> Array:
         """Count the query's values that each of some columns of a segment contains."""
@@ -160,7 +156,7 @@ class OverlapIndex:
         return max(0.0, time_call(lambda: self.overlaps(any_code, segment, columns)) - base)
 
     def _room(self, values: int, k: int) -> SearchBuffers:
-        from lakejoin.engines.overlap.search_buffers import SearchBuffers
+        from lakejoin.engines.overlap.postings_view import SearchBuffers
 
         room: SearchBuffers | None = getattr(self._own, "room", None)
         if room is None:

@@ -25,31 +25,45 @@ import numpy as np
 from numba import njit
 
 from lakejoin.engines.overlap.merge_list import clear_counts
-from lakejoin.engines.overlap.posting_reader import column_at, fill_table, note_entry, take_columns
-from lakejoin.engines.overlap.postings_view import (
-    SegmentPostings,
-    lists_of,
-    positions_of,
-    set_size_of,
-    set_start_of,
-    short_lists_of,
-    size_of,
+from lakejoin.engines.overlap.posting_reader import (
+    column_at,
+    fill_table,
+    note_entry,
+    read_whole_query,
+    take_columns,
 )
-from lakejoin.engines.overlap.read_costs import BYTES_READ, CANDIDATES, LISTS_READ, ReadCosts
-from lakejoin.engines.overlap.search_buffers import (
+from lakejoin.engines.overlap.postings_view import (
+    TOP,
     ZERO,
     BufferView,
     QueryGroups,
+    SegmentPostings,
     TopColumns,
     alive_in,
     counts_in,
     exact_in,
     first_in,
     first_position_in,
+    lists_of,
     passed_in,
     position_in,
+    positions_of,
+    query_in,
+    set_size_of,
+    set_start_of,
+    short_lists_of,
+    size_of,
     table_in,
+    tally_in,
+    top_in,
     touched_in,
+)
+from lakejoin.engines.overlap.read_costs import (
+    BYTES_READ,
+    CANDIDATES,
+    LISTS_FOUND,
+    LISTS_READ,
+    ReadCosts,
 )
 from lakejoin.kernels.topk import (
     column_key,
@@ -73,18 +87,10 @@ class Ranked(NamedTuple):
 
 
 @njit
-def josie(
-    part: SegmentPostings,
-    n: int,
-    query: QueryGroups,
-    work: BufferView,
-    top: TopColumns,
-    top_count: int,
-    costs: ReadCosts,
-    tally: Array,
-) -> int:
+def josie(part: SegmentPostings, codes: Array, work: BufferView, top_count: int) -> int:
     """Search one segment."""
-    k = top.rank.shape[0]
+    query, top, tally = query_in(work.row), top_in(work, TOP), tally_in(work)
+    n, k = read_whole_query(part, codes, query), top.rank.shape[0]
     seen, unread, i = ZERO, ZERO, ZERO
     fill_table(query, 0, n, table_in(work), True)
     while True:
@@ -95,45 +101,34 @@ def josie(
             if not prefix:
                 break
             j = min(i + BATCH, n)
-            seen, unread = _read_batch(part, i, j, query, work, seen, unread, prefix, tally)
+            seen, unread = _read_batch(part, i, j, work, seen, unread, prefix)
             i = j
         elif top_count < k:
             unread -= 1
-            top_count = _read(
-                part, alive_in(work)[unread], i, n, query, work, top, top_count, costs, tally
-            )
+            top_count = _read(part, alive_in(work)[unread], i, n, work, top_count)
         else:
-            unread = _position_filter(part, query.rest[i], work, unread, top, top_count, tally)
+            unread = _position_filter(part, query.rest[i], work, unread, top_count)
             if unread > 0:
-                nets, batch = _net_costs(part, i, n, query, work, unread, top, top_count, costs)
+                nets, batch = _net_costs(part, i, n, work, unread, top_count)
                 order = np.argsort(nets)
                 if i < n and nets[order[0]] > batch:
                     j = min(i + BATCH, n)
-                    seen, unread = _read_batch(part, i, j, query, work, seen, unread, prefix, tally)
+                    seen, unread = _read_batch(part, i, j, work, seen, unread, prefix)
                     i = j
                 else:
                     ranked = Ranked(order, nets, batch)
-                    unread, top_count = _read_best(
-                        part, ranked, i, n, query, work, unread, top, top_count, costs, tally
-                    )
+                    unread, top_count = _read_best(part, ranked, i, n, work, unread, top_count)
     clear_counts(first_in(work), touched_in(work), seen)
     clear_counts(counts_in(work), touched_in(work), seen)
     fill_table(query, 0, n, table_in(work), False)
+    tally[LISTS_FOUND] += n
     tally[CANDIDATES] += seen
     return top_count
 
 
 @njit
 def _read_batch(
-    part: SegmentPostings,
-    i: int,
-    j: int,
-    query: QueryGroups,
-    work: BufferView,
-    seen: int,
-    unread: int,
-    prefix: bool,
-    tally: Array,
+    part: SegmentPostings, i: int, j: int, work: BufferView, seen: int, unread: int, prefix: bool
 ) -> tuple[int, int]:
     """Read the lists [i, j). `first` is 0 for columns never seen, else their first group + 1.
 
@@ -143,12 +138,8 @@ def _read_batch(
     short, long, positions = short_lists_of(part), lists_of(part), positions_of(part)
     guarded = part.guard.checked.shape[0] > 0
     first, first_position, position = first_in(work), first_position_in(work), position_in(work)
-    counts, touched, alive, passed = (
-        counts_in(work),
-        touched_in(work),
-        alive_in(work),
-        passed_in(work),
-    )
+    counts, touched, alive = counts_in(work), touched_in(work), alive_in(work)
+    passed, query, tally = passed_in(work), query_in(work.row), tally_in(work)
     for m in range(i, j):
         weight, begin, length = query.weight[m], query.begin[m], query.length[m]
         tally[LISTS_READ] += 1
@@ -180,17 +171,12 @@ def _reach(count: int, size: int, position: int, rest: int) -> int:
 
 @njit
 def _position_filter(
-    part: SegmentPostings,
-    rest: int,
-    work: BufferView,
-    unread: int,
-    top: TopColumns,
-    top_count: int,
-    tally: Array,
+    part: SegmentPostings, rest: int, work: BufferView, unread: int, top_count: int
 ) -> int:
     """Drop the candidates that cannot enter the k best; return how many remain."""
     counts, positions, alive = counts_in(work), position_in(work), alive_in(work)
-    sizes, ranks, keys = set_size_of(part), top.rank, top.key
+    sizes, top = set_size_of(part), top_in(work, TOP)
+    ranks, keys = top.rank, top.key
     remaining = ZERO
     for j in range(unread):
         column = np.int64(alive[j])
@@ -233,17 +219,10 @@ def _lists_cost(query: QueryGroups, begin: int, end: int, costs: ReadCosts) -> f
 
 @njit
 def _net_costs(
-    part: SegmentPostings,
-    i: int,
-    n: int,
-    query: QueryGroups,
-    work: BufferView,
-    unread: int,
-    top: TopColumns,
-    top_count: int,
-    costs: ReadCosts,
+    part: SegmentPostings, i: int, n: int, work: BufferView, unread: int, top_count: int
 ) -> tuple[Array, float]:
     """Compute the net cost of every candidate and of the next batch, equations 3.4 to 3.13."""
+    query, top, costs = query_in(work.row), top_in(work, TOP), work.costs
     rests = query.rest
     rest = rests[i]
     least = least_score(top.rank, top_count)
@@ -309,26 +288,22 @@ def _read_best(
     ranked: Ranked,
     i: int,
     n: int,
-    query: QueryGroups,
     work: BufferView,
     unread: int,
-    top: TopColumns,
     top_count: int,
-    costs: ReadCosts,
-    tally: Array,
 ) -> tuple[int, int]:
     """Read candidates, cheapest first, until the k-th score rises or the next batch is cheaper.
 
     A higher k-th score changes all net costs.
     """
+    top = top_in(work, TOP)
     least = top.rank[0]
     exact_in(work)[:unread] = 0  # other algorithms leave data there
     for j in range(unread):
         best = ranked.order[j]
         if top.rank[0] != least or (i < n and ranked.net[best] > ranked.batch):
             break
-        column = alive_in(work)[best]
-        top_count = _read(part, column, i, n, query, work, top, top_count, costs, tally)
+        top_count = _read(part, alive_in(work)[best], i, n, work, top_count)
         exact_in(work)[best] = 1
     remaining = ZERO
     for j in range(unread):
@@ -340,24 +315,13 @@ def _read_best(
 
 @njit
 def _read(
-    part: SegmentPostings,
-    column: int,
-    i: int,
-    n: int,
-    query: QueryGroups,
-    work: BufferView,
-    top: TopColumns,
-    top_count: int,
-    costs: ReadCosts,
-    tally: Array,
+    part: SegmentPostings, column: int, i: int, n: int, work: BufferView, top_count: int
 ) -> int:
     """Score one candidate exactly and take it into the k best if it enters."""
     if i == n:  # all lists are read, so its count is its score
         rank = rank_of(np.int64(counts_in(work)[column]), size_of(part, np.int64(column)))
         key = column_key(part.segment_index, np.int64(column))
+        top = top_in(work, TOP)
         return push_column(top.rank, top.key, top_count, rank, key)
     columns = np.array([np.uint32(column)])
-    _, top_count = take_columns(
-        part, i, query, work, columns, 1, top, top_count, np.inf, costs, tally
-    )
-    return top_count
+    return take_columns(part, i, work, columns, 1, top_count, np.inf)[1]

@@ -9,24 +9,26 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lakejoin.engines.overlap.posting_reader import read_whole_query
 from lakejoin.engines.overlap.postings_view import (
     LISTS,
     SHORT_LISTS,
-    SegmentPostings,
-    lists_of,
-    short_lists_of,
-    size_of,
-)
-from lakejoin.engines.overlap.read_costs import BYTES_READ, CANDIDATES, LISTS_READ
-from lakejoin.engines.overlap.search_buffers import (
+    TOP,
     ZERO,
     BufferView,
     QueryGroups,
-    TopColumns,
+    SegmentPostings,
     counts_in,
+    lists_of,
     passed_in,
+    query_in,
+    short_lists_of,
+    size_of,
+    tally_in,
+    top_in,
     touched_in,
 )
+from lakejoin.engines.overlap.read_costs import BYTES_READ, CANDIDATES, LISTS_FOUND, LISTS_READ
 from lakejoin.kernels.mapped_arrays import note_blocks
 from lakejoin.kernels.topk import column_key, least_score, push_column, rank_of, would_enter
 from lakejoin.model import Array
@@ -34,25 +36,18 @@ from lakejoin.model import Array
 
 @njit
 def read_lists(
-    part: SegmentPostings,
-    query: QueryGroups,
-    i: int,
-    j: int,
-    limit: int,
-    work: BufferView,
-    tally: Array,
-    seen: int,
+    part: SegmentPostings, i: int, j: int, limit: int, work: BufferView, seen: int
 ) -> int:
     """Add the weights of the lists [i, j) to the counts of the first `limit` columns in them.
 
     Columns seen for the first time are appended to `touched`, which has `seen` already; returns how
     many it has then.
     """
-    tally[LISTS_READ] += j - i
-    note_lists(part, query, i, j)
+    tally_in(work)[LISTS_READ] += j - i
+    note_lists(part, query_in(work.row), i, j)
     if short_lists_of(part).shape[0] > 0:
-        return _count(short_lists_of(part), query, i, j, limit, work, tally, seen)
-    return _count(lists_of(part), query, i, j, limit, work, tally, seen)
+        return _count(short_lists_of(part), i, j, limit, work, seen)
+    return _count(lists_of(part), i, j, limit, work, seen)
 
 
 @njit
@@ -68,17 +63,8 @@ def note_lists(part: SegmentPostings, query: QueryGroups, i: int, j: int) -> Non
 
 
 @njit
-def _count(
-    lists: Array,
-    query: QueryGroups,
-    i: int,
-    j: int,
-    limit: int,
-    work: BufferView,
-    tally: Array,
-    seen: int,
-) -> int:
-    counts, touched = counts_in(work), touched_in(work)
+def _count(lists: Array, i: int, j: int, limit: int, work: BufferView, seen: int) -> int:
+    counts, touched, query = counts_in(work), touched_in(work), query_in(work.row)
     begins, lengths, weights = query.begin, query.length, query.weight
     zero = np.uint32(0)
     last = np.uint64(limit)
@@ -99,18 +85,19 @@ def _count(
             counts[column] = count + weight
             entry += np.uint64(1)
         read += entry
-    tally[BYTES_READ] += lists.itemsize * np.int64(read)
+    tally_in(work)[BYTES_READ] += lists.itemsize * np.int64(read)
     return np.int64(touched_count)
 
 
 @njit
 def take_best(
-    part: SegmentPostings, work: BufferView, columns: Array, n: int, top: TopColumns, top_count: int
+    part: SegmentPostings, work: BufferView, columns: Array, n: int, top_count: int
 ) -> int:
     """Take the best of `n` columns, whose counts are final, into the k best."""
-    least = least_score(top.rank, top_count)
-    counts, passed = counts_in(work), passed_in(work)
+    top = top_in(work, TOP)
     ranks, keys = top.rank, top.key
+    least = least_score(ranks, top_count)
+    counts, passed = counts_in(work), passed_in(work)
     for j in range(n):
         column = np.uint64(columns[j])
         score = np.int64(counts[column])
@@ -125,19 +112,13 @@ def take_best(
 
 
 @njit
-def merge_lists(
-    part: SegmentPostings,
-    n: int,
-    query: QueryGroups,
-    work: BufferView,
-    top: TopColumns,
-    top_count: int,
-    tally: Array,
-) -> int:
-    """Read all lists of one segment and take the best columns."""
-    seen = read_lists(part, query, ZERO, n, part.columns, work, tally, ZERO)
-    top_count = take_best(part, work, touched_in(work), seen, top, top_count)
+def merge_lists(part: SegmentPostings, codes: Array, work: BufferView, top_count: int) -> int:
+    """Search one segment: read all lists and take the best columns."""
+    n, tally = read_whole_query(part, codes, query_in(work.row)), tally_in(work)
+    seen = read_lists(part, ZERO, n, part.columns, work, ZERO)
+    top_count = take_best(part, work, touched_in(work), seen, top_count)
     clear_counts(counts_in(work), touched_in(work), seen)
+    tally[LISTS_FOUND] += n
     tally[CANDIDATES] += seen
     return top_count
 

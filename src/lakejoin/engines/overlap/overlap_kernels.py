@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -11,28 +13,25 @@ from lakejoin.engines.overlap.merge_list import merge_lists, note_lists
 from lakejoin.engines.overlap.posting_reader import note_set, read_whole_query, sum_shared
 from lakejoin.engines.overlap.postings_view import (
     BY_SIZE,
+    TABLE,
+    TOP,
+    ZERO,
+    BufferView,
     by_size_of,
     lists_of,
     note_read,
     open_postings,
+    passed_in,
+    query_in,
     set_start_of,
     sets_of,
     short_lists_of,
-)
-from lakejoin.engines.overlap.read_costs import LISTS_FOUND, SEGMENTS, ReadCosts
-from lakejoin.engines.overlap.search_buffers import (
-    LEADERS,
-    TOP,
-    ZERO,
-    BufferView,
-    TopColumns,
-    passed_in,
-    query_in,
-    table_in,
     tally_in,
     top_in,
 )
+from lakejoin.engines.overlap.read_costs import SEGMENTS
 from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.mapped_arrays import words_at
 from lakejoin.kernels.topk import rank_of, score_of, sort_best_first
 from lakejoin.model import Array
 
@@ -41,137 +40,72 @@ from lakejoin.model import Array
 BEGIN, HIDDEN, ORDER = range(3)
 
 
-@njit
-def _hopeless(size: int, top: TopColumns, top_count: int) -> bool:
-    """Whether no column that shares `size` values could enter the k best."""
-    return top_count == top.rank.shape[0] and rank_of(size, size) < top.rank[0]
+def make_search(search_segment: Any) -> Any:
+    """A compiled search of all segments, by a function that searches one."""
+
+    @njit
+    def search_segments(
+        matrix: Array, codes: Array, plan: Array, hidden: Array, work: BufferView, out: Array
+    ) -> int:
+        """Search in the plan's order, with the k best so far.
+
+        Writes the segments, columns and scores of the results, best first; returns their number.
+        """
+        top, passed, top_count = top_in(work, TOP), passed_in(work), ZERO
+        ranks, keys = top.rank, top.key
+        for s in plan[ORDER, : matrix.shape[0]]:
+            begin, end = plan[BEGIN, s], plan[BEGIN, s + 1]
+            size = end - begin
+            full = top_count == ranks.shape[0]
+            if size == 0 or (full and rank_of(size, size) < ranks[0]):
+                continue  # no column could enter the k best
+            tally_in(work)[SEGMENTS] += 1
+            segment_hidden = hidden[plan[HIDDEN, s] : plan[HIDDEN, s + 1]]
+            for column in segment_hidden:
+                passed[column] = 1
+            part = open_postings(matrix, s, work.pending)
+            top_count = search_segment(part, codes[begin:end], work, top_count)
+            for column in segment_hidden:
+                passed[column] = 0
+        sort_best_first(ranks, keys, top_count)
+        for j in range(top_count):
+            key = np.int64(keys[j])
+            part = open_postings(matrix, key >> 32, work.pending)
+            rank = key & 0xFFFFFFFF
+            note_read(part, BY_SIZE, 4 * rank, 4 * rank + 4)
+            out[0, j], out[1, j], out[2, j] = key >> 32, by_size_of(part)[rank], score_of(ranks[j])
+        return top_count
+
+    return search_segments
 
 
-@njit
-def open_segment(
-    s: int, plan: Array, hidden: Array, work: BufferView, top: TopColumns, top_count: int
-) -> bool:
-    """Hide the hidden columns of a segment; return False if no column could enter the k best."""
-    size = plan[BEGIN, s + 1] - plan[BEGIN, s]
-    if size == 0 or _hopeless(size, top, top_count):
-        return False
-    tally_in(work.row)[SEGMENTS] += 1
-    hide_columns(s, plan, hidden, work, 1)
-    return True
+_merge, _stopping, _josie = make_search(merge_lists), make_search(stop_early), make_search(josie)
 
 
-@njit
-def hide_columns(s: int, plan: Array, hidden: Array, work: BufferView, mark: int) -> None:
-    for j in range(plan[HIDDEN, s], plan[HIDDEN, s + 1]):
-        passed_in(work)[hidden[j]] = mark
-
-
-@njit
-def write_results(
-    matrix: Array, pending: Array, top: TopColumns, top_count: int, out: Array
-) -> None:
-    """Write the segments, columns and scores of the results, best first."""
-    sort_best_first(top.rank, top.key, top_count)
-    for j in range(top_count):
-        key = np.int64(top.key[j])
-        part = open_postings(matrix, key >> 32, pending)
-        rank = key & 0xFFFFFFFF
-        note_read(part, BY_SIZE, 4 * rank, 4 * rank + 4)
-        out[0, j], out[1, j] = key >> 32, by_size_of(part)[rank]
-        out[2, j] = score_of(top.rank[j])
+# They are separate functions because compiling one takes seconds and most users need only one.
 
 
 @kernel
 def run_merge(
-    matrix: Array,
-    codes: Array,
-    plan: Array,
-    hidden: Array,
-    row: Array,
-    pending: Array,
-    costs: ReadCosts,
-    out: Array,
+    matrix: Array, codes: Array, plan: Array, hidden: Array, work: BufferView, out: Array
 ) -> int:
-    work, query, top, tally = (
-        BufferView(row, pending),
-        query_in(row),
-        top_in(row, TOP),
-        tally_in(row),
-    )
-    top_count = ZERO
-    for s in plan[ORDER, : matrix.shape[0]]:
-        if open_segment(s, plan, hidden, work, top, top_count):
-            part = open_postings(matrix, s, pending)
-            n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
-            tally[LISTS_FOUND] += n
-            top_count = merge_lists(part, n, query, work, top, top_count, tally)
-            hide_columns(s, plan, hidden, work, 0)
-    write_results(matrix, pending, top, top_count, out)
-    return top_count
+    return _merge(matrix, codes, plan, hidden, work, out)
 
 
 @kernel
 def run_stopping(
-    matrix: Array,
-    codes: Array,
-    plan: Array,
-    hidden: Array,
-    row: Array,
-    pending: Array,
-    costs: ReadCosts,
-    out: Array,
+    matrix: Array, codes: Array, plan: Array, hidden: Array, work: BufferView, out: Array
 ) -> int:
-    work, query, top, tally = (
-        BufferView(row, pending),
-        query_in(row),
-        top_in(row, TOP),
-        tally_in(row),
-    )
-    leaders = top_in(row, LEADERS)
-    top_count = ZERO
-    for s in plan[ORDER, : matrix.shape[0]]:
-        if open_segment(s, plan, hidden, work, top, top_count):
-            part = open_postings(matrix, s, pending)
-            segment_codes = codes[plan[BEGIN, s] : plan[BEGIN, s + 1]]
-            top_count = stop_early(
-                part, segment_codes, query, work, top, top_count, leaders, costs, tally
-            )
-            hide_columns(s, plan, hidden, work, 0)
-    write_results(matrix, pending, top, top_count, out)
-    return top_count
+    return _stopping(matrix, codes, plan, hidden, work, out)
 
 
 @kernel
 def run_josie(
-    matrix: Array,
-    codes: Array,
-    plan: Array,
-    hidden: Array,
-    row: Array,
-    pending: Array,
-    costs: ReadCosts,
-    out: Array,
+    matrix: Array, codes: Array, plan: Array, hidden: Array, work: BufferView, out: Array
 ) -> int:
-    work, query, top, tally = (
-        BufferView(row, pending),
-        query_in(row),
-        top_in(row, TOP),
-        tally_in(row),
-    )
-    top_count = ZERO
-    for s in plan[ORDER, : matrix.shape[0]]:
-        if open_segment(s, plan, hidden, work, top, top_count):
-            part = open_postings(matrix, s, pending)
-            n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
-            tally[LISTS_FOUND] += n
-            top_count = josie(part, n, query, work, top, top_count, costs, tally)
-            hide_columns(s, plan, hidden, work, 0)
-    write_results(matrix, pending, top, top_count, out)
-    return top_count
+    return _josie(matrix, codes, plan, hidden, work, out)
 
 
-# Each searches the segments in the plan's order, starting from the k best so far. They are separate
-# functions because compiling one takes seconds and most users need only one.
 RUN = {"merge": run_merge, "stopping": run_stopping, "josie": run_josie}
 
 
@@ -181,7 +115,7 @@ def count_shared(
 ) -> None:
     """Count the query's values that each of some columns of a segment contains."""
     part = open_postings(matrix, s, pending)
-    query, table = query_in(row), table_in(BufferView(row, pending))
+    query, table = query_in(row), words_at(row, TABLE)
     n = read_whole_query(part, codes, query)
     for j in range(n):
         table[query.group[j]] = query.weight[j]

@@ -21,7 +21,12 @@ from lakejoin.engines.overlap.postings_view import (
     SET_START,
     SETS,
     SHORT_LISTS,
+    TOP,
+    ZERO,
+    BufferView,
+    QueryGroups,
     SegmentPostings,
+    counts_in,
     group_sample_of,
     group_start_of,
     length_begin_of,
@@ -33,30 +38,24 @@ from lakejoin.engines.overlap.postings_view import (
     mark_group_of,
     mark_size_rank_of,
     note_read,
+    passed_in,
+    query_in,
     set_size_of,
     set_start_of,
     sets_of,
     short_lists_of,
     size_of,
-)
-from lakejoin.engines.overlap.read_costs import BYTES_READ, SETS_READ, ReadCosts
-from lakejoin.engines.overlap.search_buffers import (
-    ZERO,
-    BufferView,
-    QueryGroups,
-    TopColumns,
-    counts_in,
-    passed_in,
     table_in,
+    tally_in,
+    top_in,
 )
+from lakejoin.engines.overlap.read_costs import BYTES_READ, SETS_READ
 from lakejoin.kernels.mapped_arrays import note_blocks, prefetch
+from lakejoin.kernels.packing import read_packed
 from lakejoin.kernels.topk import column_key, push_column, rank_of, would_enter
 from lakejoin.model import Array
 from lakejoin.store.postings import SAMPLE
 
-_LOW = np.uint64(0x7F)
-_MORE = np.uint64(0x80)
-_SEVEN = np.uint64(7)
 _ONE = np.uint64(1)
 _BLOCK = 16
 AHEAD = 6  # how many codes ahead of the one looked up memory is prefetched
@@ -131,9 +130,7 @@ def read_query(
 
 @njit
 def read_whole_query(part: SegmentPostings, codes: Array, query: QueryGroups) -> int:
-    """Find the lists of all codes and their total length from each one on; return how many there
-    are.
-    """
+    """Find the lists of all codes, and the total length from each one on; return their number."""
     n, _ = read_query(part, codes, codes.shape[0], query, ZERO, ZERO)
     measure_ahead(query, n)
     return n
@@ -150,8 +147,7 @@ def measure_ahead(query: QueryGroups, n: int) -> None:
 
 @njit
 def first_above(numbers: Array, low: int, end: int, bound: int) -> int:
-    """Return the first index in [low, end) of ascending numbers whose number is above `bound`, else
-    `end`.
+    """Return the first index in [low, end) whose number is above `bound`, else `end`; they ascend.
 
     Gallops from `low`, because the bounds of consecutive calls ascend too. Whole blocks are
     compared at once: a mispredicted branch costs more than some needless comparisons.
@@ -177,21 +173,6 @@ def first_above(numbers: Array, low: int, end: int, bound: int) -> int:
     while low < high and numbers[low] <= bound:
         low += 1
     return low
-
-
-@njit(inline="always")
-def number_at(data: Array, at: np.uint64, end: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Return the packed number at an offset, and the offset after it."""
-    byte = np.uint64(data[at])
-    at += _ONE
-    value = byte & _LOW
-    shift = _SEVEN
-    while byte >= _MORE and at < end:
-        byte = np.uint64(data[at])
-        at += _ONE
-        value |= (byte & _LOW) << shift
-        shift += _SEVEN
-    return value, at
 
 
 @njit(inline="always")
@@ -267,13 +248,13 @@ def sum_shared(
     total = np.uint64(0)
     size = np.uint64(table.shape[0])
     while at < end and value < first:
-        step, at = number_at(sets, at, end)
+        step, at = read_packed(sets, at, end)
         value += step
         if first <= value < size:
             total += np.uint64(table[value])
         value += _ONE
     while at < end:
-        step, at = number_at(sets, at, end)
+        step, at = read_packed(sets, at, end)
         value += step
         if value < size:
             total += np.uint64(table[value])
@@ -293,22 +274,19 @@ def fill_table(query: QueryGroups, i: int, n: int, table: Array, enter: bool) ->
 def take_columns(
     part: SegmentPostings,
     i: int,
-    query: QueryGroups,
     work: BufferView,
     columns: Array,
     column_count: int,
-    top: TopColumns,
     top_count: int,
     budget: float,
-    costs: ReadCosts,
-    tally: Array,
 ) -> tuple[int, int]:
     """Score columns exactly: their counts so far, plus what they share from group i on.
 
     Skips those that cannot enter the k best. Ends early once the budget is spent; returns how many
     of the columns were handled, and how many results there are.
     """
-    counts, passed = counts_in(work), passed_in(work)
+    counts, passed, tally, costs = counts_in(work), passed_in(work), tally_in(work), work.costs
+    query, top = query_in(work.row), top_in(work, TOP)
     sets, starts = sets_of(part), set_start_of(part)
     groups, rest, table = query.group, query.rest, table_in(work)
     ranks, keys, sizes = top.rank, top.key, set_size_of(part)

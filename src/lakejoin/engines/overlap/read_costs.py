@@ -103,9 +103,7 @@ def _draw_sample(rng: np.random.Generator, skipped: float, count: int) -> Array:
 def _fit(
     read: Callable[[int], float], samples: Sequence[Array], sizes: Sequence[int]
 ) -> tuple[float, float]:
-    """Fit (cost of each, cost of a unit of its size) in nanoseconds; 0 where the fit makes no
-    sense.
-    """
+    """Fit (cost of each, cost of a unit of its size) in nanoseconds; 0 where that is negative."""
     times = []
     for index in range(len(samples)):
         read(index)  # once, to fill the cache

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.model import Array, ColumnType
-from lakejoin.store.dictionary import NOT_FOUND, string_buffers
+from lakejoin.model import Array, ColumnType, string_buffers
+from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.rare_tokens import EXCLUDED_TYPES, RareTokensComponent
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ class LikelyColumn:
     values: int
 
     @property
+    def pair(self) -> tuple[int, int, int]:
+        """The two columns."""
+        return self.column_index, self.segment_index, self.column
+
+    @property
     def per_value(self) -> float:
         """The score per query value, discounted for few values."""
         return self.nats / (self.values + _DOUBT)
@@ -90,19 +95,8 @@ def find_rewritable_columns(
         if sample is not None:
             likely += lists.likely(column_index, query, sample)
     left_out = set(known)
-    likely = [
-        column
-        for column in likely
-        if (column.column_index, column.segment_index, column.column) not in left_out
-    ]
-    likely.sort(
-        key=lambda column: (
-            -column.per_value,
-            column.column_index,
-            column.segment_index,
-            column.column,
-        )
-    )
+    likely = [column for column in likely if column.pair not in left_out]
+    likely.sort(key=lambda column: (-column.per_value, *column.pair))
     return likely[:most]
 
 

@@ -1,11 +1,12 @@
-"""Frozen dataclasses that every layer shares: tables, columns, profiles, limits and rules."""
+"""What every layer shares: tables, columns, profiles, limits and rules as frozen dataclasses, and
+the buffers of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,6 +119,52 @@ def null_id(dtype: np.dtype[Any]) -> int:
     255
     """
     return (1 << (8 * int(dtype.itemsize))) - 1
+
+
+def string_buffers(texts: pa.LargeStringArray) -> tuple[Array, Array]:
+    """The (offsets, bytes) of an Arrow array as numpy views; offsets may begin above zero.
+
+    >>> import pyarrow as pa
+    >>> offsets, data = string_buffers(pa.array(["ab", "c", "d"], pa.large_string()).slice(1))
+    >>> offsets.tolist(), data.tobytes()
+    ([2, 3, 4], b'abcd')
+    """
+    import numpy as np
+
+    _, offset_buffer, data_buffer = texts.buffers()
+    if len(texts) == 0 or offset_buffer is None:
+        return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint8)
+    offsets = np.frombuffer(offset_buffer, dtype=np.int64, offset=8 * texts.offset)
+    data = (
+        np.frombuffer(data_buffer, dtype=np.uint8)
+        if data_buffer is not None
+        else np.zeros(0, dtype=np.uint8)
+    )
+    return offsets[: len(texts) + 1], data
+
+
+class TextEncoder(Protocol):
+    """What computing vectors needs of an encoder; see `lakejoin.encoders`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    @property
+    def identity(self) -> str:
+        """Identifies the encoder: only vectors of equal identity are comparable."""
+
+    @property
+    def dimension(self) -> int:
+        """The number of elements of a vector."""
+
+    def encode(self, texts: pa.LargeStringArray) -> Array:
+        """One float32 row per text, of length 1, or zero for a text without meaning."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 
 from lakejoin.errors import UnreadableFile
 from lakejoin.formats.file_reader import Table, open_tables, open_tables_isolated, read
-from lakejoin.formats.table_stream import TableStream
+from lakejoin.formats.table_stream import Blob, TableStream
 from lakejoin.model import ReadLimits, Skipped, SourceFile
 
 pytest.importorskip("python_calamine")
@@ -111,13 +111,13 @@ def test_a_reader_that_hangs(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n")
     with pytest.raises(UnreadableFile, match=r"t\.csv: reader hung"):
-        list(open_tables_isolated(source_of(path), ReadLimits(child_seconds=0.01)))
+        list(open_tables_isolated(Blob.of_file(source_of(path)), ReadLimits(child_seconds=0.01)))
 
 
 def test_the_child_reads_what_the_parent_reads(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("Title\n\nid;day\n1;2020-01-31\n2;2020-02-01;\n3;2020-02-02\n")
-    (stream,) = open_tables_isolated(source_of(path), ReadLimits())
+    (stream,) = open_tables_isolated(Blob.of_file(source_of(path)), ReadLimits())
     assert isinstance(stream, TableStream)
     table, here = Table.of(stream), read(path)
     assert isinstance(here, Table)
@@ -129,7 +129,7 @@ def test_the_childs_errors_come_back(tmp_path: Path) -> None:
     path = tmp_path / "t.html"
     path.write_text("<html></html>")
     with pytest.raises(UnreadableFile, match="not a table"):
-        list(open_tables_isolated(source_of(path), ReadLimits()))
+        list(open_tables_isolated(Blob.of_file(source_of(path)), ReadLimits()))
 
 
 def test_dates_are_iso() -> None:

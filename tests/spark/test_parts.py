@@ -15,7 +15,6 @@ from fake_spark import FakeSpark
 from lakejoin.encoders import open_encoder
 from lakejoin.errors import BuildFailed, InputError
 from lakejoin.locations import Location
-from lakejoin.pipeline import encoder_handoff
 from lakejoin.pipeline.build import BuildReport
 from lakejoin.pipeline.compaction import CompactReport, compact_index
 from lakejoin.pipeline.options import BuildOptions, segment_memory
@@ -143,7 +142,7 @@ def test_an_encoder_that_a_worker_cannot_open_is_told(
     def gone(body: bytes) -> Any:
         raise ModuleNotFoundError("No module named 'mine'")
 
-    monkeypatch.setattr(encoder_handoff.pickle, "loads", gone)
+    monkeypatch.setattr("lakejoin.pipeline.job.pickle.loads", gone)
     with pytest.raises(BuildFailed, match="No module named 'mine'"):
         build(lake, encoder=vowels)
 

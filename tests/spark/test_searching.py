@@ -248,7 +248,8 @@ SEARCHES: list[dict[str, Any]] = [
 ON_CLUSTER = """
 import json, sys
 from lakejoin.spark import Cluster, make_graph
-from lakejoin.pipeline.search_batches import BatchPlan, batch_search_options
+from lakejoin.pipeline.search_batches import BatchPlan
+from lakejoin.search.options import SearchOptions
 from lakejoin.spark.batch_search import search_batch
 from lakejoin.spark.session import open_session
 from lakejoin.store.graph_files import GraphOptions
@@ -261,7 +262,7 @@ conf = {f"spark.{key}": value for key, value in settings.items()}
 with open_session(None, master, conf) as spark:
     for search in searches:
         on = search.pop("on", None)
-        asked = [(file, on, batch_search_options(**search)) for file in files]
+        asked = [(file, on, SearchOptions(**search)) for file in files]
         plan = BatchPlan(group_bytes=1, chunk=2)
         for done in search_batch(spark, Snapshot(Location.of(index)), asked, plan):
             told = [answer.to_dict() for answer in done.answers]
@@ -351,7 +352,7 @@ def test_a_frame_of_queries_gives_a_frame_of_results(spark: Any, lake: Lake) -> 
 
     rows = [("people.csv", "town", 2), ("half.csv", None, None), ("absent.csv", None, None)]
     queries = spark.createDataFrame(rows, "table string, on string, k int")
-    found = search(queries, lake, by="overlap").toArrow().to_pylist()
+    found = search(queries, lake, options=SearchOptions("overlap")).toArrow().to_pylist()
     alone = [*lake.overlap("people.csv", "town", k=2)]
     alone += lake.overlap("half.csv")
     assert [(r["rank"], r["table"], r["matched"], r["fan_out"]) for r in found if r["rank"]] == [

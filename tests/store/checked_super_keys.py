@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from lakejoin.locations import Location
 from lakejoin.store.postings import PostingsComponent
-from lakejoin.store.row_filters import BloomFilter, RowFilter
 from lakejoin.store.segment import Segment
 from lakejoin.store.segment_builder import SegmentBuilder
-from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import BloomFilter, RowFilter, SuperKeyComponent, SuperKeyOptions
 from oracle import superkeys as oracle
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from published.row_filters import filtered_segment

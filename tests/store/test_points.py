@@ -26,10 +26,9 @@ from lakejoin.store.parsed_numbers import (
     parse_values,
     parse_vectors,
 )
-from lakejoin.store.point_detection import parse_column_points
+from lakejoin.store.point_detection import PointSet, parse_column_points
 from lakejoin.store.point_sets import (
     PointsComponent,
-    PointSet,
     PointSets,
     PointsWriter,
     narrow_numbers,

@@ -9,8 +9,8 @@ import pytest
 from lakejoin.errors import DamagedIndex
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFileWriter
-from lakejoin.store.point_detection import find_point_sets
-from lakejoin.store.point_sets import PointsComponent, PointSet, PointsWriter
+from lakejoin.store.point_detection import PointSet, find_point_sets
+from lakejoin.store.point_sets import PointsComponent, PointsWriter
 from lakejoin.store.segment import COMPONENTS, Segment, add_components
 from lakejoin.store.segment_builder import SegmentBuilder
 from oracle.lakes import PlainTable, encoded

@@ -24,9 +24,14 @@ from lakejoin.pipeline.compaction import compact_index
 from lakejoin.spark import Cluster
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.manifest import Manifest, read_manifest
-from lakejoin.store.row_filters import BloomFilter, RowFilter
 from lakejoin.store.segment import Segment, add_components
-from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions, SuperKeys
+from lakejoin.store.super_keys import (
+    BloomFilter,
+    RowFilter,
+    SuperKeyComponent,
+    SuperKeyOptions,
+    SuperKeys,
+)
 from oracle import superkeys as oracle
 from oracle.lakes import PlainTable
 from published.row_filters import PUBLISHED
@@ -50,7 +55,7 @@ def test_super_keys_of_a_small_lake(tmp_path: Path) -> None:
 
 def test_a_lake_of_many_rows_goes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lakejoin.store.super_keys._PART", 1000)
-    monkeypatch.setattr("lakejoin.store.row_filters._SLICE", 700)
+    monkeypatch.setattr("lakejoin.store.super_keys._SLICE", 700)
     tables = [SMALL[0], MANY_ROWS, SMALL[1]]
     agrees(segment_of(tmp_path, tables, 256), tables, "fitted", 256)
 

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.locations import Location
+from lakejoin.model import string_buffers
 from lakejoin.store import dictionary as module
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.dictionary import Texts, string_buffers, write_texts
+from lakejoin.store.dictionary import Texts, write_texts
 
 LETTERS = st.text("abü", max_size=6)
 

@@ -72,11 +72,10 @@ def _open_path(path: Path, mix: Mix | None) -> Encoder:
     path = path.resolve()
     if path.is_dir() or path.suffix == ".onnx":
         return _open_model(path)
-    from lakejoin.encoders.fasttext import MAGIC, open_fasttext
-    from lakejoin.encoders.word_files import open_wordfile
+    from lakejoin.encoders.word_files import FASTTEXT_MAGIC, open_fasttext, open_wordfile
 
     with path.open("rb") as file:
-        fasttext = file.read(len(MAGIC)) == MAGIC
+        fasttext = file.read(len(FASTTEXT_MAGIC)) == FASTTEXT_MAGIC
     return open_fasttext(path, mix) if fasttext else open_wordfile(path, mix)
 
 

@@ -25,7 +25,8 @@ class FunctionEncoder(BaseEncoder):
     """Encode strings by a function of the caller's.
 
     Its attributes `name`, `version` and `settings` identify it, if it has them; otherwise its
-    module and name do, and a change of the function goes unnoticed.
+    module and name do, and a change of the function goes unnoticed. Other processes open it by
+    `spec`, else they unpickle the function.
 
     >>> def lengths(texts):
     ...     return [[len(text), 1.0] for text in texts]
@@ -35,7 +36,7 @@ class FunctionEncoder(BaseEncoder):
     ('2', [[0.949999988079071, 0.3199999928474426], [0.0, 0.0]])
     """
 
-    def __init__(self, function: EncodingFunction) -> None:
+    def __init__(self, function: EncodingFunction, spec: EncoderSpec | None = None) -> None:
         self._function = function
         kind: Any = function if hasattr(function, "__qualname__") else type(function)
         self.name = str(getattr(function, "name", f"{kind.__module__}.{kind.__qualname__}"))
@@ -46,7 +47,7 @@ class FunctionEncoder(BaseEncoder):
             json.dumps(self.settings)
         except (TypeError, ValueError) as problem:
             raise InputError(f"the settings of {self.name} must be JSON: {problem}") from None
-        self.spec = EncoderSpec(FunctionEncoder, (function,))
+        self.spec = spec or EncoderSpec(FunctionEncoder, (function,))
         self.dimension = -1
         self.dimension = self._call_function([_PROBE]).shape[1]
 
@@ -90,11 +91,10 @@ class CheckedEncoder(FunctionEncoder):
     """An encoder of the caller's, under its own identity, with its vectors checked."""
 
     def __init__(self, encoder: Encoder) -> None:
-        super().__init__(encoder.encode)
+        super().__init__(encoder.encode, EncoderSpec(CheckedEncoder, (encoder,)))
         self.name, self.version = encoder.name, encoder.version
         self.settings = encoder.settings
         self.cheap = is_cheap(encoder)
-        self.spec = EncoderSpec(CheckedEncoder, (encoder,))
         self._identity = encoder.identity
 
     @property
@@ -136,7 +136,6 @@ class SentenceTransformer:
         self.settings = {"files": _fingerprints(path)}
 
     def __call__(self, texts: Sequence[str]) -> Any:
-        """One vector per text."""
         encode = self._model.encode
         return np.stack([np.asarray(encode(text, show_progress_bar=False)) for text in texts])
 
@@ -174,7 +173,6 @@ class OnnxModel:
         self.settings = {"files": _fingerprints(model) | {"tokenizer.json": fingerprint(tokenizer)}}
 
     def __call__(self, texts: Sequence[str]) -> Any:
-        """One vector per text."""
         return np.stack([self._embed(text) for text in texts])
 
     def _embed(self, text: str) -> Any:
@@ -192,19 +190,10 @@ class OnnxModel:
         return (output[0] * mask).sum(0) / np.maximum(mask.sum(), 1)
 
 
-class _ModelEncoder(FunctionEncoder):
-    """A model that other processes open again from its path, instead of unpickling it."""
-
-    def __init__(self, function: Any, spec: EncoderSpec) -> None:
-        super().__init__(function)
-        self.spec = spec
-
-
 def open_sentences(path: Path) -> FunctionEncoder:
-    """Open a sentence-transformers folder."""
-    return _ModelEncoder(SentenceTransformer(path), EncoderSpec(open_sentences, (path,)))
+    return FunctionEncoder(SentenceTransformer(path), EncoderSpec(open_sentences, (path,)))
 
 
 def open_onnx(path: Path) -> FunctionEncoder:
     """Open an ONNX model, or a folder that contains one."""
-    return _ModelEncoder(OnnxModel(path), EncoderSpec(open_onnx, (path,)))
+    return FunctionEncoder(OnnxModel(path), EncoderSpec(open_onnx, (path,)))

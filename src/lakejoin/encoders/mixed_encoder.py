@@ -17,7 +17,6 @@ import pyarrow as pa
 from lakejoin.encoders.protocol import BaseEncoder, EncoderSpec, Texts
 from lakejoin.encoders.text_preparation import (
     abbreviations,
-    buffers,
     fold_for_encoding,
     letter_kinds,
     plain_letters,
@@ -25,7 +24,7 @@ from lakejoin.encoders.text_preparation import (
     to_text_array,
 )
 from lakejoin.errors import InputError
-from lakejoin.model import Array
+from lakejoin.model import Array, string_buffers
 
 VERSION = "1"
 
@@ -92,7 +91,6 @@ class NoWords:
         self.settings: dict[str, Any] = {}
 
     def look_up(self, words: Any) -> WordRows:
-        """No rows for any word."""
         count = len(words)
         no_rows = np.zeros(count + 1, np.int64)
         table = np.zeros((1, 0), np.float32)
@@ -142,7 +140,7 @@ class MixedEncoder(BaseEncoder):
         rows = self._words.look_up(words)
         scales = np.empty(len(words), np.float32)
         compute_word_scales(rows.offsets, rows.rows, rows.table, float(self._mix.power), scales)
-        offsets, data = buffers(words)
+        offsets, data = string_buffers(words)
         starts = np.zeros(len(words) + 1, np.int64)
         grams = np.zeros(0, np.int32)
         if self._mix.characters:
@@ -171,7 +169,7 @@ def _words_of(texts: Any) -> tuple[Array, Array, Any]:
     """Split texts into words; returns (word offsets of each text, word codes, distinct words)."""
     from lakejoin.kernels.word_kernels import LONGEST_WORD, split_words
 
-    offsets, data = buffers(texts)
+    offsets, data = string_buffers(texts)
     size = int(offsets[-1] - offsets[0])
     text_words = np.empty(len(texts) + 1, np.int64)
     word_offsets = np.empty(size // 2 + size // LONGEST_WORD + len(texts) + 2, np.int64)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from lakejoin.model import TextEncoder
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -16,28 +18,13 @@ Texts: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[str | None]"
 
 
 @runtime_checkable
-class Encoder(Protocol):
+class Encoder(TextEncoder, Protocol):
     """Strings in, unit vectors out.
 
     `encode` returns one float32 row of length 1 per text; an empty, blank or null text is the zero
     vector. The same text has the same bits in every batch, and several threads may encode at once.
     Vectors of two encoders are comparable only if their `identity` is equal.
     """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def version(self) -> str: ...
-
-    @property
-    def settings(self) -> Mapping[str, Any]: ...
-
-    @property
-    def dimension(self) -> int: ...
-
-    @property
-    def identity(self) -> str: ...
 
     @property
     def spec(self) -> EncoderSpec: ...
@@ -59,7 +46,6 @@ class EncoderSpec:
     arguments: tuple[Any, ...] = ()
 
     def open(self) -> Encoder:
-        """Open the encoder in this process."""
         return self.make(*self.arguments)
 
 
@@ -125,7 +111,6 @@ class BaseEncoder:
 
     @property
     def identity(self) -> str:
-        """Name, version and settings as a stable text."""
         return identity_of(self.name, self.version, self.settings)
 
     def __repr__(self) -> str:

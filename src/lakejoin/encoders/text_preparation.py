@@ -18,7 +18,7 @@ import xxhash
 
 from lakejoin.encoders.protocol import Texts
 from lakejoin.errors import InputError
-from lakejoin.model import Array
+from lakejoin.model import Array, string_buffers
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Abbreviations:
         taken = np.repeat(starts[which] - rules[:-1], counts) + np.arange(rules[-1])
         spans = np.stack([self.word_starts[taken], self.word_starts[taken + 1]], axis=1)
         most = int((spans[:, 1] - spans[:, 0]).max())
-        offsets, data = buffers(distinct)
+        offsets, data = string_buffers(distinct)
         first = data[np.minimum(offsets[:-1], len(data) - 1)]
         new_text_words = np.empty_like(text_words)
         new_codes = np.empty(len(codes) * most, np.int64)
@@ -145,24 +145,9 @@ def to_text_array(texts: Texts) -> Any:
         raise InputError(f"encode takes texts, not {other}") from None
 
 
-def buffers(texts: Any) -> tuple[Array, Array]:
-    """The (offsets, bytes) of a LargeStringArray, without a copy.
-
-    >>> offsets, data = buffers(pa.array(["ab", "c"], type=pa.large_string()).slice(1))
-    >>> offsets.tolist(), bytes(data[offsets[0]:])
-    ([2, 3], b'c')
-    """
-    _, offsets, data = texts.buffers()
-    if len(texts) == 0 or offsets is None:
-        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
-    at = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    empty = data is None or data.size == 0
-    return at, np.zeros(0, np.uint8) if empty else np.frombuffer(data, np.uint8)
-
-
 def text_batches(texts: Any) -> Iterator[tuple[int, Any]]:
     """Yield (first row, slice) of at most `MOST_TEXTS` texts or `MOST_BYTES` bytes."""
-    offsets, _ = buffers(texts)
+    offsets, _ = string_buffers(texts)
     row = 0
     while row < len(texts):
         by_bytes = int(np.searchsorted(offsets, offsets[row] + MOST_BYTES, side="right")) - 1
@@ -180,7 +165,7 @@ def fold_for_encoding(texts: Any) -> Any:
     ['zürich', 'strasse', '']
     """
     texts = pc.fill_null(texts, "")
-    offsets, data = buffers(texts)
+    offsets, data = string_buffers(texts)
     used = data[offsets[0] : offsets[-1]]
     if len(used) == 0 or used.max() < 0x80:
         return pc.ascii_lower(texts)

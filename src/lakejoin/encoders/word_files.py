@@ -1,7 +1,8 @@
-"""Word-vector files: GloVe and fastText `.vec` texts, word2vec texts and binaries.
+"""Word-vector files: GloVe and fastText `.vec` texts, word2vec texts and binaries, and fastText
+models (`.bin`), which are memory-mapped as they are.
 
-A file is converted once to flat arrays (vectors, words, sorted hashes) in the user's cache folder;
-these are memory-mapped, so that opening the file again is instant and workers share its pages.
+Any other file is converted once to flat arrays (vectors, words, sorted hashes) in the user's cache
+folder; these are memory-mapped, so that opening it again is instant and workers share its pages.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import struct
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,15 +23,20 @@ import xxhash
 
 from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
 from lakejoin.encoders.protocol import EncoderSpec
-from lakejoin.encoders.text_preparation import buffers, fold_for_encoding
+from lakejoin.encoders.text_preparation import fold_for_encoding
 from lakejoin.errors import InputError, UnreadableFile
-from lakejoin.model import Array
+from lakejoin.model import Array, string_buffers
 
-_FORM = 1
+_FORM = 2
 _BLOCK = 1 << 16
 _PAGE = 1 << 16
 _PAGES = 256
 _NO_VECTORS = "not a file of word vectors"
+FASTTEXT_MAGIC = struct.pack("<i", 793712314)
+_MODEL_VERSION = 12
+_ARGUMENTS = "<12id"  # dimension first; buckets, shortest and longest subword at 8, 9, 10
+_DICTIONARY = "<3i2q"  # size, words, labels; tokens, pruned
+_NO_MODEL = "not a fastText model"
 
 
 def fingerprint(path: Path) -> str:
@@ -61,13 +68,12 @@ def cache_folder() -> Path:
 
 
 class FileWords:
-    """Word vectors of a converted file."""
-
     def __init__(self, folder: Path, mark: str) -> None:
         meta = json.loads((folder / "meta.json").read_text())
         self.dimension = int(meta["dimension"])
         self.settings: dict[str, Any] = {"vectors": mark, "meaning": self.dimension}
-        self._vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+        shape = (int(meta["rows"]), self.dimension)
+        self._vectors = np.memmap(folder / "vectors.raw", np.float32, "r", shape=shape)
         words = pa.ipc.open_file(pa.memory_map(str(folder / "words.arrow"))).read_all()
         self._vocabulary = Vocabulary(
             np.load(folder / "hashes.npy", mmap_mode="r"),
@@ -76,7 +82,6 @@ class FileWords:
         )
 
     def look_up(self, words: Any) -> WordRows:
-        """The row of each known word."""
         rows = self._vocabulary.rows_of(words)
         known = rows >= 0
         offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
@@ -182,8 +187,7 @@ def _convert(path: Path, out: Path) -> None:
     """Write a file's vectors as flat arrays into a folder."""
     word_blocks = []
     rows = dimension = 0
-    raw = out / "vectors.raw"
-    with raw.open("wb") as file:
+    with (out / "vectors.raw").open("wb") as file:
         for words, vectors in _blocks(path):
             if not np.isfinite(vectors).all():
                 raise UnreadableFile(str(path), _NO_VECTORS, "not all numbers are finite")
@@ -193,15 +197,6 @@ def _convert(path: Path, out: Path) -> None:
             rows += len(words)
     if rows == 0:
         raise UnreadableFile(str(path), _NO_VECTORS, "it contains no vectors")
-    whole = np.lib.format.open_memmap(
-        out / "vectors.npy", mode="w+", dtype=np.float32, shape=(rows, dimension)
-    )
-    source = np.memmap(raw, np.float32, "r", shape=(rows, dimension))
-    for first in range(0, rows, _BLOCK):
-        whole[first : first + _BLOCK] = source[first : first + _BLOCK]
-    whole.flush()
-    del whole, source
-    raw.unlink()
     vocabulary = Vocabulary.of(pa.concat_arrays(word_blocks), np.arange(rows, dtype=np.int64))
     np.save(out / "hashes.npy", vocabulary.hashes)
     np.save(out / "rows.npy", vocabulary.rows)
@@ -253,11 +248,10 @@ _SEED = np.uint64(0x9D2C5680A1B2C3D4)
 
 
 def compute_word_hashes(words: Any) -> Array:
-    """A 64-bit hash of each word."""
     from lakejoin.kernels.hashes import hash_strings
 
     out = np.empty(len(words), np.uint64)
-    offsets, data = buffers(words)
+    offsets, data = string_buffers(words)
     hash_strings(offsets, data, _SEED, out)
     return out
 
@@ -312,7 +306,6 @@ class Vocabulary:
 
     @classmethod
     def of(cls, words: Any, rows: Array) -> Vocabulary:
-        """The vocabulary of words with these rows."""
         texts = fold_for_encoding(words)
         changed = np.asarray(pc.not_equal(texts, words).to_numpy(zero_copy_only=False))
         hashes = compute_word_hashes(texts)
@@ -331,3 +324,77 @@ class Vocabulary:
         same = self.hashes[at] == hashes
         same &= pc.equal(self.words.take(pa.array(at)), words).to_numpy(zero_copy_only=False)
         return np.where(same, self.rows[at], -1).astype(np.int64)
+
+
+class FastTextWords:
+    """Word vectors of a fastText model: the row of the word, and those of its subwords."""
+
+    def __init__(self, path: Path) -> None:
+        data = np.memmap(path, np.uint8, "r")
+        try:
+            self._read(path, data)
+        except (struct.error, ValueError, IndexError, OverflowError, MemoryError) as problem:
+            raise UnreadableFile(str(path), _NO_MODEL, f"it is truncated: {problem}") from None
+        self.settings: dict[str, Any] = {"vectors": fingerprint(path), "meaning": self.dimension}
+
+    def _read(self, path: Path, data: Any) -> None:
+        from lakejoin.kernels.subwords import find_fasttext_entries
+
+        (version,) = struct.unpack("<i", data[4:8].tobytes())
+        if version != _MODEL_VERSION:
+            raise UnreadableFile(
+                str(path), _NO_MODEL, f"its version is {version}, not {_MODEL_VERSION}"
+            )
+        at = 8
+        arguments = struct.unpack_from(_ARGUMENTS, data, at)
+        self.dimension, self._buckets = arguments[0], arguments[8]
+        self._shortest, self._longest = arguments[9], arguments[10]
+        at += struct.calcsize(_ARGUMENTS)
+        size, words, _, _, pruned = struct.unpack_from(_DICTIONARY, data, at)
+        at += struct.calcsize(_DICTIONARY)
+        if not 0 <= words <= size <= len(data) or self.dimension <= 0:
+            raise UnreadableFile(str(path), _NO_MODEL, "its header is invalid")
+        begins, ends = np.empty(size, np.int64), np.empty(size, np.int64)
+        labels = np.empty(size, np.uint8)
+        at = find_fasttext_entries(data, at, begins, ends, labels)
+        if at < 0:
+            raise UnreadableFile(str(path), _NO_MODEL, "it ends inside its dictionary")
+        if pruned > 0 or data[at]:
+            raise UnreadableFile(
+                str(path), "a compressed fastText model", "use the .bin it was made from"
+            )
+        rows, columns = struct.unpack_from("<2q", data, at + 1)
+        if columns != self.dimension or not words <= rows <= (len(data) - at) // (4 * columns):
+            raise UnreadableFile(
+                str(path), _NO_MODEL, "its matrix is truncated or does not match its words"
+            )
+        # A model without subwords stores no rows for them.
+        self._buckets = min(self._buckets, rows - words) if self._longest > 0 else 0
+        self._matrix = np.memmap(path, "<f4", "r", offset=at + 17, shape=(rows, columns))
+        texts, entries = read_words(data, begins, ends)
+        is_word = labels[entries] == 0
+        self._words = words
+        self._vocabulary = Vocabulary.of(texts.filter(is_word), entries[is_word])
+
+    def look_up(self, words: Any) -> WordRows:
+        from lakejoin.kernels.subwords import hash_subwords
+
+        known = self._vocabulary.rows_of(words)
+        text = string_buffers(words)
+        offsets = np.zeros(len(words) + 1, np.int64)
+        subwords = (self._words, self._shortest, self._longest, self._buckets)
+        count = hash_subwords(*text, known, *subwords, offsets, np.zeros(0, np.int64))
+        rows = np.empty(count, np.int64)
+        hash_subwords(*text, known, *subwords, offsets, rows)
+        used, positions = np.unique(rows, return_inverse=True)
+        table = np.ascontiguousarray(self._matrix[used], dtype=np.float32)
+        if len(table) == 0:
+            table = np.zeros((1, self.dimension), np.float32)
+        return WordRows(table, offsets, positions.astype(np.int64), np.ones(len(words), np.float32))
+
+
+def open_fasttext(path: Path, mix: Mix | None = None) -> MixedEncoder:
+    """Open a fastText model; all words weigh the same, as in fastText's own sentence vectors."""
+    mix = mix or Mix(power=1)
+    spec = EncoderSpec(open_fasttext, (path, mix))
+    return MixedEncoder("fasttext+characters", FastTextWords(path), mix, spec)

@@ -18,9 +18,9 @@ import xxhash
 
 from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
 from lakejoin.encoders.protocol import EncoderSpec
-from lakejoin.encoders.text_preparation import buffers, capitals
+from lakejoin.encoders.text_preparation import capitals
 from lakejoin.errors import MissingDependency
-from lakejoin.model import Array
+from lakejoin.model import Array, string_buffers
 
 DIMENSION = 128  # of the 256 dimensions of a token vector: see docs/encoders.md
 SMALL = 64
@@ -75,10 +75,9 @@ class WordllamaWords:
         self._weights[:_FIRST_MERGED] = 1.0
 
     def look_up(self, words: Any) -> WordRows:
-        """The token rows of each word."""
         from lakejoin.kernels.subwords import merge_words
 
-        offsets, data = buffers(words)
+        offsets, data = string_buffers(words)
         at = np.empty(len(words) + 1, np.int64)
         rows = np.empty(int(offsets[-1] - offsets[0]) + len(words), np.int32)
         count = merge_words(

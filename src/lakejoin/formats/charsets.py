@@ -9,6 +9,7 @@ import threading
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from lakejoin.formats.table_stream import ByteStream
 from lakejoin.values.plain_columns import Losses
 
 _BOMS: tuple[tuple[bytes, str], ...] = (
@@ -125,7 +126,6 @@ class Decoder:
         self._decoder = codecs.getincrementaldecoder(charset)(errors)
 
     def utf8(self, block: bytes, final: bool = False) -> bytes:
-        """The next bytes as UTF-8."""
         # ASCII bypasses the decoder unless that holds a cut character or byte order mark.
         if self._utf8 and not self._has_pending and block.isascii():
             data = block
@@ -145,35 +145,6 @@ class Decoder:
         elif "\ufffd" in text:
             self._losses.add("character that cannot be decoded", text.count("\ufffd"))
         return text.encode("utf-8", "replace")
-
-
-class Utf8Stream(io.RawIOBase):
-    """A file of any character set as a stream of UTF-8 bytes."""
-
-    def __init__(self, file: BinaryIO, charset: str, losses: Losses) -> None:
-        self._file = file
-        self._decoder = Decoder(charset, losses)
-        self._ready = b""
-        self._ended = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer)  # type: ignore[arg-type]
-        while not self._ready and not self._ended:
-            block = bytes(self._file.read(max(4096, len(view))))
-            self._ended = not block
-            self._ready = self._decoder.utf8(block, final=self._ended)
-        data = self._ready[: len(view)]
-        self._ready = self._ready[len(data) :]
-        view[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-        super().close()
 
 
 class Utf8Blocks:
@@ -201,7 +172,6 @@ class Utf8Blocks:
         return data
 
     def skip(self, count: int) -> None:
-        """Skip the next `count` bytes."""
         while count > 0:
             data = self.read(max(count, 1 << 16))
             if not data:
@@ -210,12 +180,22 @@ class Utf8Blocks:
             count -= len(data)
 
 
+class _Utf8Stream(ByteStream):
+    def __init__(self, file: BinaryIO, charset: str, losses: Losses) -> None:
+        super().__init__(file.close)
+        self._blocks = Utf8Blocks(file, charset, losses)
+        self._ready = b""
+
+    def take(self, count: int) -> bytes:
+        ready = self._ready or self._blocks.read(max(4096, count))
+        self._ready = ready[count:]
+        return ready[:count]
+
+
 def text_stream(file: BinaryIO, charset: str, losses: Losses) -> io.TextIOWrapper:
-    """Open a file as lines of text."""
-    raw = io.BufferedReader(Utf8Stream(file, charset, losses), 1 << 18)
+    raw = io.BufferedReader(_Utf8Stream(file, charset, losses), 1 << 18)
     return io.TextIOWrapper(raw, encoding="utf-8", newline=None)
 
 
 def decode_text(data: bytes, charset: str, losses: Losses) -> str:
-    """Decode bytes to text."""
     return Decoder(charset, losses).utf8(data, final=True).decode("utf-8")

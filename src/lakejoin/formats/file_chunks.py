@@ -31,7 +31,7 @@ from lakejoin.formats.delimited.text_reader import (
     Footer,
     add_footer_loss,
     add_preamble_loss,
-    footer_of,
+    find_footer,
     parse_batches,
     read_layout,
 )
@@ -81,7 +81,7 @@ def plan_chunks(
     source: SourceFile, chunk_bytes: int, limits: ReadLimits = DEFAULT_LIMITS
 ) -> ChunkPlan | None:
     """Plan where to cut a file; None if it has to be read as a whole."""
-    blob = Blob.of_file(source.name, source.uri, source.size)
+    blob = Blob.of_file(source)
     head = blob.head(1 << 12)
     if source.size <= chunk_bytes or compression_of(head) is not None:
         return None
@@ -103,7 +103,7 @@ def scan_chunk(plan: ChunkPlan, index: int) -> CutScan:
     if plan.format == "parquet":
         return CutScan()
     cut = plan.cuts[index]
-    blob = Blob.of_file(plan.source.name, plan.source.uri, plan.source.size)
+    blob = Blob.of_file(plan.source)
     if plan.format == "jsonl":
         return scan_json_lines(blob, cut)
     assert plan.layout is not None
@@ -132,7 +132,7 @@ def resolve_chunks(
     if starts is None:
         assert plan.layout is not None
         grammar = Grammar.of(plan.layout.dialect)
-        blob = Blob.of_file(source.name, source.uri, source.size)
+        blob = Blob.of_file(source)
         starts = starts_by_reading(blob, plan.cuts, grammar, limits)
     ends = [*starts[1:], plan.cuts[-1].end]
     ranges = [ByteRange(s, e) for s, e in zip(starts, ends, strict=True) if e > s]
@@ -145,7 +145,7 @@ def resolve_chunks(
 def open_chunk(chunk: FileChunk, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream:
     """Open one chunk; all chunks in order yield the same rows as the whole file."""
     source = chunk.source
-    blob = Blob.of_file(source.name, source.uri, source.size)
+    blob = Blob.of_file(source)
     if chunk.format == "parquet":
         return open_parquet(blob, limits, chunk.row_groups)
     if chunk.format == "jsonl":
@@ -216,7 +216,7 @@ def _raw_footer(blob: Blob, layout: Layout, begin: int, size: int) -> Footer:
     start = max(begin, size - FOOTER_WINDOW)
     with open_range(blob, ByteRange(start, size)) as file:
         tail = file.read(size - start)
-    return footer_of(tail, layout, at_start=start == begin)
+    return find_footer(tail, layout.dialect, layout.width, at_start=start == begin)
 
 
 def _cuts(blob: Blob, whole: ByteRange, chunk_bytes: int) -> Iterator[ByteRange]:

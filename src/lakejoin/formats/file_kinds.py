@@ -11,10 +11,11 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any, BinaryIO, cast
 
 from lakejoin.errors import UnreadableFile
-from lakejoin.formats.table_stream import Blob, first_line_of
+from lakejoin.formats.table_stream import Blob, ByteStream, first_line_of
 from lakejoin.model import ReadLimits
 
 _STREAMS: tuple[tuple[bytes, str, tuple[str, ...]], ...] = (
@@ -46,8 +47,10 @@ def unpack_blob(blob: Blob, kind: str, limits: ReadLimits) -> Blob:
     """The bytes inside a compressed stream, under the same name."""
 
     def opener() -> BinaryIO:
-        stream = _decompressor(kind)(blob.open())
-        return cast(BinaryIO, io.BufferedReader(_Bounded(stream, blob.name, kind, limits), 1 << 16))
+        with ExitStack() as stack:
+            file = stack.enter_context(blob.open())
+            stream = stack.enter_context(_decompress(file, kind))
+            return _open_bounded(stream, blob.name, kind, limits, stack)
 
     return Blob(blob.name, _without_ending(blob.label, kind), opener, seekable=False)
 
@@ -67,7 +70,6 @@ def zip_members(blob: Blob, limits: ReadLimits) -> Iterator[Blob]:
 
 
 def zip_names(blob: Blob) -> set[str]:
-    """The names inside a zip archive."""
     with blob.random_access() as where, zipfile.ZipFile(where) as archive:
         return set(archive.namelist())
 
@@ -97,114 +99,69 @@ def _member(blob: Blob, info: zipfile.ZipInfo, path: str, limits: ReadLimits) ->
     def opener() -> BinaryIO:
         if info.flag_bits & 1:
             raise UnreadableFile(name, "encrypted archive member")
-        access = blob.random_access()
-        where = access.__enter__()
-        archive = zipfile.ZipFile(where)
-        try:
-            stream = archive.open(info)
-        except (NotImplementedError, zipfile.BadZipFile, RuntimeError) as problem:
-            archive.close()
-            access.__exit__(None, None, None)
-            raise UnreadableFile(name, "damaged archive member", first_line_of(problem)) from None
-
-        def close() -> None:
-            stream.close()
-            archive.close()
-            access.__exit__(None, None, None)
-
-        bounded = _Bounded(stream, name, "zip", limits, close)
-        return cast(BinaryIO, io.BufferedReader(bounded, 1 << 16))
+        with ExitStack() as stack:
+            archive = zipfile.ZipFile(stack.enter_context(blob.random_access()))
+            stack.enter_context(archive)
+            try:
+                stream = stack.enter_context(archive.open(info))
+            except (NotImplementedError, zipfile.BadZipFile, RuntimeError) as problem:
+                detail = first_line_of(problem)
+                raise UnreadableFile(name, "damaged archive member", detail) from None
+            return _open_bounded(stream, name, "zip", limits, stack)
 
     return Blob(name, info.filename.rpartition("/")[2], opener, info.file_size, seekable=False)
 
 
-class _Bounded(io.RawIOBase):
+def _open_bounded(
+    stream: Any, name: str, kind: str, limits: ReadLimits, stack: ExitStack
+) -> BinaryIO:
+    """The stream under its limit; closing it closes what is on the stack."""
+    bounded = _Bounded(stream, name, kind, limits, stack.pop_all().close)
+    return cast(BinaryIO, io.BufferedReader(bounded, 1 << 16))
+
+
+class _Bounded(ByteStream):
     """A decompressed stream that stops at the limit and names the file if its bytes are bad."""
 
     def __init__(
-        self,
-        stream: Any,
-        name: str,
-        kind: str,
-        limits: ReadLimits,
-        close: Callable[[], None] | None = None,
+        self, stream: Any, name: str, kind: str, limits: ReadLimits, release: Callable[[], None]
     ) -> None:
+        super().__init__(release)
         self._stream = stream
         self._name = name
         self._kind = kind
         self._left = limits.expanded_bytes
         self._limit = limits.expanded_bytes
-        self._close = close or stream.close
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def take(self, count: int) -> bytes:
         try:
-            data = self._stream.read(len(buffer))
+            data = bytes(self._stream.read(count))
         except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as problem:
             reason = f"damaged {self._kind} data"
             raise UnreadableFile(self._name, reason, first_line_of(problem)) from None
-        size = len(data)
-        self._left -= size
+        self._left -= len(data)
         if self._left < 0:
             detail = f"more than {self._limit} bytes"
             raise UnreadableFile(self._name, "too large when unpacked", detail)
-        buffer[:size] = data
-        return size
-
-    def close(self) -> None:
-        if not self.closed:
-            self._close()
-        super().close()
+        return data
 
 
-def _decompressor(kind: str) -> Callable[[BinaryIO], Any]:
+def _decompress(file: BinaryIO, kind: str) -> Any:
     if kind == "gzip":
-        return _gzip
+        return gzip.GzipFile(fileobj=file)
     if kind == "bzip2":
-        return _closing(bz2.BZ2File)
+        return bz2.BZ2File(file)
     if kind == "xz":
-        return _closing(lzma.LZMAFile)
-    return lambda file: _arrow_stream(file, kind)
-
-
-def _gzip(file: BinaryIO) -> Any:
-    return _Both(gzip.GzipFile(fileobj=file), file)
-
-
-def _closing(kind: Callable[[BinaryIO], Any]) -> Callable[[BinaryIO], Any]:
-    return lambda file: _Both(kind(file), file)
-
-
-class _Both:
-    """A decompressor and the file under it, closed together."""
-
-    def __init__(self, stream: Any, file: BinaryIO) -> None:
-        self._stream = stream
-        self._file = file
-
-    def read(self, count: int) -> bytes:
-        return bytes(self._stream.read(count))
-
-    def close(self) -> None:
-        self._stream.close()
-        self._file.close()
-
-
-def _arrow_stream(file: BinaryIO, kind: str) -> Any:
+        return lzma.LZMAFile(file)
     import pyarrow as pa
 
-    return _Both(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), kind), file)
+    return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), kind)
 
 
 def _without_ending(label: str, kind: str) -> str:
     endings = next(e for _, k, e in _STREAMS if k == kind)
-    lower = label.lower()
-    for ending in endings:
-        if lower.endswith(ending):
-            return label[: -len(ending)] or label
-    return label
+    ending = next((e for e in endings if label.lower().endswith(e)), "")
+    return label[: len(label) - len(ending)] or label
 
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -267,7 +224,7 @@ def recognise_format(head: bytes, label: str) -> str:
             return _checked(kind, head, label)
     for magic, kind in _NOT_TABLES:
         if head.startswith(magic):
-            return _unless_text(f"not a table: {kind}", head, label)
+            return _unless_text(f"not a table: {kind}", head)
     if head[257:262] == b"ustar":
         return "not a table: tar archive"
     if label.lower().endswith(_NO_DATA_ENDINGS) and _is_text(head):
@@ -295,7 +252,7 @@ def _checked(kind: str, head: bytes, label: str) -> str:
     return kind
 
 
-def _unless_text(answer: str, head: bytes, label: str) -> str:
+def _unless_text(answer: str, head: bytes) -> str:
     """`ID3,...` is a header line, not an MP3."""
     weak = head.startswith((b"ID3", b"RIFF", b"OggS", b"MZ"))
     return "csv" if weak and _is_text(head) else answer
@@ -318,6 +275,5 @@ def is_workbook(names: set[str]) -> bool:
     >>> is_workbook({"xl/workbook.xml"}), is_workbook({"a.csv"})
     (True, False)
     """
-    if any(name.startswith("xl/workbook.") for name in names):
-        return True
-    return {"mimetype", "content.xml", "META-INF/manifest.xml"} <= names
+    excel = any(name.startswith("xl/workbook.") for name in names)
+    return excel or {"mimetype", "content.xml", "META-INF/manifest.xml"} <= names

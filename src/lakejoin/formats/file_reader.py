@@ -58,7 +58,7 @@ def open_tables(
     Raises `UnreadableFile` if the file contains no table. Formats whose reader may crash are read
     in a child process.
     """
-    yield from _tables(Blob.of_file(source.name, source.uri, source.size), limits, _Context())
+    yield from _tables(Blob.of_file(source), limits, _Context())
 
 
 def open_tables_in_process(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
@@ -98,7 +98,7 @@ def _tables(blob: Blob, limits: ReadLimits, context: _Context) -> Iterator[Table
     elif form.startswith("not a table"):
         raise UnreadableFile(blob.name, "not a table", form.partition(": ")[2])
     elif form in _RISKY and not context.shielded:
-        yield from open_blob_isolated(blob, limits)
+        yield from open_tables_isolated(blob, limits)
     else:
         yield from _opener(form)(blob, limits)
 
@@ -162,8 +162,7 @@ def read(path: str | os.PathLike[str], limits: ReadLimits = DEFAULT_LIMITS) -> T
     file = Location.of(path)
     if file.kind() != "file":
         raise InputError(f"there is no file {path}")
-    entry = file.entry()
-    source = SourceFile(file.name, file.uri, entry.size, entry.mtime_ns)
+    source = _source_of(file)
     tables: list[Table] = []
     skipped: list[Skipped] = []
     with wrap_reader_errors(source.name):
@@ -177,6 +176,11 @@ def read(path: str | os.PathLike[str], limits: ReadLimits = DEFAULT_LIMITS) -> T
     if len(tables) == 1 and ("#" not in tables[0].name or tables[0].format == "excel"):
         return tables[0]
     return tables
+
+
+def _source_of(file: Location) -> SourceFile:
+    entry = file.entry()
+    return SourceFile(file.name, file.uri, entry.size, entry.mtime_ns)
 
 
 @contextmanager
@@ -215,18 +219,17 @@ def location_kind(path: str) -> str:
         raise
 
 
-def open_table(path: str, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream:
+def open_table(path: str) -> TableStream:
     """Open the only table of a file, or the table that `file#part` names."""
     front, part = split_part(path)
     if not front:
         raise InputError(f"there is no file {path}")
     file = Location.of(front)
-    entry = file.entry()
-    source = SourceFile(file.name, file.uri, entry.size, entry.mtime_ns)
+    source = _source_of(file)
     streams: list[TableStream] = []
     skipped: list[Skipped] = []
     with wrap_reader_errors(source.name):
-        for stream in open_tables(source, limits):
+        for stream in open_tables(source):
             if isinstance(stream, Skipped):
                 skipped.append(stream)
             elif part and stream.name.partition("#")[2] == part:
@@ -249,17 +252,12 @@ def open_table(path: str, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream:
 _MEMORY_SIGNS = ("memory allocation", "MemoryError", "out of memory", "capacity overflow")
 
 
-def open_tables_isolated(source: SourceFile, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
-    """Like `open_tables`, but parsed in a child process with memory and time limits.
+def open_tables_isolated(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
+    """Open the tables of a blob, parsed in a child process with memory and time limits.
 
     A child that dies, hangs or runs out of memory raises `UnreadableFile` with the reason `reader
     died`, `reader hung` or `reader ran out of memory`; the tables it had finished are returned.
     """
-    yield from open_blob_isolated(Blob.of_file(source.name, source.uri, source.size), limits)
-
-
-def open_blob_isolated(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
-    """Open the tables of a blob, parsed in a child process."""
     scratch = _ScratchFolder()
     problem: LakejoinError | None = _run_child(blob, limits, scratch.path)
     results = sorted(scratch.path.glob("*.json"))

@@ -12,7 +12,7 @@ from typing import Any
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.formats.file_reader import open_tables_in_process
 from lakejoin.formats.table_stream import Blob, TableStream, first_line_of
-from lakejoin.model import Loss, ReadLimits, Skipped
+from lakejoin.model import ReadLimits, Skipped
 
 
 def _main() -> None:
@@ -74,12 +74,8 @@ def _write_table(stream: TableStream, folder: Path, number: int) -> None:
     _answer(
         folder, number, name=stream.name, format=stream.format, names=stream.column_names,
         notes=stream.notes, dialect=None if stream.dialect is None else asdict(stream.dialect),
-        losses=[_plain(loss) for loss in stream.losses],
+        losses=[asdict(loss) for loss in stream.losses],
     )  # fmt: skip
-
-
-def _plain(loss: Loss) -> dict[str, Any]:
-    return {"reason": loss.reason, "count": loss.count, "detail": loss.detail}
 
 
 def _answer(folder: Path, number: int, **fields: Any) -> None:

@@ -24,7 +24,6 @@ _WIDE = 1000
 
 
 def open_json(blob: Blob, limits: ReadLimits) -> TableStream:
-    """Open a JSON document or JSON Lines."""
     charset = detect_charset(blob.head(_HEAD), whole=False).name
     if is_json_lines(blob, charset):
         return _open_lines(blob, charset, limits)
@@ -93,7 +92,7 @@ def _open_lines(blob: Blob, charset: str, limits: ReadLimits) -> TableStream:
     """Read in two passes: the columns must be known before the first row."""
     keys: dict[str, None] = {}
     rows = cells = bad = 0
-    for values, wrong in _line_blocks(blob, charset, limits, Losses()):
+    for values, wrong in _line_blocks(blob, charset, Losses()):
         collect_keys(values, keys)
         rows += len(values)
         cells += sum(map(len, values))
@@ -114,7 +113,7 @@ def json_lines_stream(
 
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
         step = _rows_at_once(len(keys))
-        for values, wrong in _line_blocks(blob, charset, limits, losses):
+        for values, wrong in _line_blocks(blob, charset, losses):
             losses.add("line is not JSON", wrong)
             for start in range(0, len(values), step):
                 yield text_batch(values[start : start + step], list(keys), names)
@@ -123,7 +122,7 @@ def json_lines_stream(
 
 
 def _line_blocks(
-    blob: Blob, charset: str, limits: ReadLimits, losses: Losses
+    blob: Blob, charset: str, losses: Losses
 ) -> Iterator[tuple[list[dict[str, Any]], int]]:
     """Yield the objects of a few thousand lines, and how many lines are not JSON."""
     with text_stream(blob.open(), charset, losses) as lines:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from lakejoin.errors import LakejoinError, MissingDependency, UnreadableFile
 from lakejoin.locations import Location
-from lakejoin.model import Dialect, Loss, ReadLimits
+from lakejoin.model import Dialect, Loss, ReadLimits, SourceFile
 from lakejoin.values.plain_columns import Losses, plain_batch
 
 if TYPE_CHECKING:
@@ -149,15 +149,14 @@ class Blob:
     seekable: bool = True
 
     @staticmethod
-    def of_file(name: str, uri: str, size: int | None) -> Blob:
+    def of_file(source: SourceFile) -> Blob:
         """The bytes of a file of the lake."""
-        file = Location.of(uri)
+        file = Location.of(source.uri)
         # Libraries expect paths in UTF-8: files with other names are opened here instead.
         plain = file.local and file.uri.encode("utf-8", "replace").decode() == file.uri
-        return Blob(name, file.name, file.open, size, file.uri if plain else None)
+        return Blob(source.name, file.name, file.open, source.size, file.uri if plain else None)
 
     def open(self) -> BinaryIO:
-        """Open the bytes at their start."""
         return self.opener()
 
     def head(self, count: int) -> bytes:
@@ -192,18 +191,10 @@ class Blob:
 
 def read_fully(file: BinaryIO, count: int) -> bytes:
     """Read until `count` bytes or the end of the file; a single `read` may return fewer."""
-    first = bytes(file.read(count))
-    if len(first) == count or not first:
-        return first
-    blocks = [first]
-    missing = count - len(first)
-    while missing > 0:
-        more = bytes(file.read(missing))
-        if not more:
-            break
-        blocks.append(more)
-        missing -= len(more)
-    return b"".join(blocks)
+    data = bytes(file.read(count))
+    while len(data) < count and (more := bytes(file.read(count - len(data)))):
+        data += more
+    return data
 
 
 def first_line_of(problem: BaseException) -> str:
@@ -234,25 +225,41 @@ class ByteRange:
     end: int
 
 
-class _Range(io.RawIOBase):
-    def __init__(self, file: BinaryIO, span: ByteRange) -> None:
-        self._file = file
-        self._left = span.end - span.start
-        file.seek(span.start)
+class ByteStream(io.RawIOBase):
+    """A stream of the bytes that `take` returns; closing it calls `release`."""
+
+    def __init__(self, release: Callable[[], None]) -> None:
+        self._release = release
+
+    def take(self, count: int) -> bytes:
+        """The next bytes, at most `count`; empty only at the end."""
+        raise NotImplementedError
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._file.read(min(len(buffer), self._left)) if self._left > 0 else b""
-        self._left -= len(data)
+        data = self.take(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
     def close(self) -> None:
         if not self.closed:
-            self._file.close()
+            self._release()
         super().close()
+
+
+class _Range(ByteStream):
+    def __init__(self, file: BinaryIO, span: ByteRange) -> None:
+        super().__init__(file.close)
+        self._file = file
+        self._left = span.end - span.start
+        file.seek(span.start)
+
+    def take(self, count: int) -> bytes:
+        data = self._file.read(min(count, self._left)) if self._left > 0 else b""
+        self._left -= len(data)
+        return data
 
 
 def open_range(blob: Blob, span: ByteRange) -> BinaryIO:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def open_parquet(
-    blob: Blob, limits: ReadLimits, row_groups: tuple[int, ...] | None = None
-) -> TableStream:
-    """Open a Parquet file, or some of its row groups."""
+@contextmanager
+def _parquet_file(blob: Blob) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     with (
@@ -27,21 +26,21 @@ def open_parquet(
         blob.random_access() as where,
         pq.ParquetFile(where) as file,
     ):
-        raw = file.schema_arrow.names
-        metadata = file.metadata
-        rows, size = (
-            metadata.num_rows,
-            sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)),
-        )
+        yield file
+
+
+def open_parquet(
+    blob: Blob, limits: ReadLimits, row_groups: tuple[int, ...] | None = None
+) -> TableStream:
+    """Open a Parquet file, or some of its row groups."""
+    with _parquet_file(blob) as file:
+        raw, rows = file.schema_arrow.names, file.metadata.num_rows
+        size = sum(_row_group_sizes(file))
     names, notes = _names(blob, raw, limits)
     batch_rows = _batch_rows(rows, size, limits)
 
     def reading(_: Losses) -> Iterator[pa.RecordBatch]:
-        with (
-            wrap_library_errors(blob, "damaged Parquet file"),
-            blob.random_access() as where,
-            pq.ParquetFile(where) as file,
-        ):
+        with _parquet_file(blob) as file:
             chosen = None if row_groups is None else list(row_groups)
             batches = file.iter_batches(batch_rows, row_groups=chosen, use_threads=False)
             for batch in batches:
@@ -52,43 +51,62 @@ def open_parquet(
 
 def parquet_row_groups(blob: Blob) -> list[int]:
     """The unpacked size of each row group, in bytes."""
-    import pyarrow.parquet as pq
+    with _parquet_file(blob) as file:
+        return _row_group_sizes(file)
 
-    with (
-        wrap_library_errors(blob, "damaged Parquet file"),
-        blob.random_access() as where,
-        pq.ParquetFile(where) as file,
-    ):
-        groups = range(file.metadata.num_row_groups)
-        return [file.metadata.row_group(i).total_byte_size for i in groups]
+
+def _row_group_sizes(file: Any) -> list[int]:
+    groups = range(file.metadata.num_row_groups)
+    return [file.metadata.row_group(i).total_byte_size for i in groups]
+
+
+# The column names of a file, and its batches as they are stored.
+_Stored = tuple[list[str], "Iterator[pa.RecordBatch]"]
 
 
 def open_arrow(blob: Blob, limits: ReadLimits) -> TableStream:
     """Open an Arrow IPC file (Feather version 2)."""
-    import pyarrow as pa
-
-    with (
-        wrap_library_errors(blob, "damaged Arrow file"),
-        blob.random_access() as where,
-        pa.ipc.open_file(_arrow_file(where)) as file,
-    ):
-        raw = file.schema.names
-    names, notes = _names(blob, raw, limits)
-
-    def reading(_: Losses) -> Iterator[pa.RecordBatch]:
-        with (
-            wrap_library_errors(blob, "damaged Arrow file"),
-            blob.random_access() as where,
-            pa.ipc.open_file(_arrow_file(where)) as file,
-        ):
-            for i in range(file.num_record_batches):
-                yield from _slices(_validated(file.get_batch(i)), names, limits)
-
-    return TableStream(blob.name, "arrow", names, reading, None, notes, limits)
+    return _open_stored(blob, limits, "arrow", _arrow_file)
 
 
 def open_arrow_stream(blob: Blob, limits: ReadLimits) -> TableStream:
-    """Open an Arrow IPC stream."""
+    return _open_stored(blob, limits, "arrow", _arrow_stream)
+
+
+def open_orc(blob: Blob, limits: ReadLimits) -> TableStream:
+    return _open_stored(blob, limits, "orc", _orc_file)
+
+
+def _open_stored(
+    blob: Blob,
+    limits: ReadLimits,
+    kind: str,
+    opened: Callable[[Blob], AbstractContextManager[_Stored]],
+) -> TableStream:
+    with opened(blob) as (raw, _batches):
+        names, notes = _names(blob, raw, limits)
+
+    def reading(_: Losses) -> Iterator[pa.RecordBatch]:
+        with opened(blob) as (_columns, batches):
+            for batch in batches:
+                yield from _slices(batch, names, limits)
+
+    return TableStream(blob.name, kind, names, reading, None, notes, limits)
+
+
+@contextmanager
+def _arrow_file(blob: Blob) -> Iterator[_Stored]:
+    import pyarrow as pa
+
+    with wrap_library_errors(blob, "damaged Arrow file"), blob.random_access() as where:
+        source = pa.memory_map(where) if isinstance(where, str) else where
+        with pa.ipc.open_file(source) as file:
+            batches = (file.get_batch(i) for i in range(file.num_record_batches))
+            yield file.schema.names, map(_validated, batches)
+
+
+@contextmanager
+def _arrow_stream(blob: Blob) -> Iterator[_Stored]:
     import pyarrow as pa
 
     with (
@@ -96,36 +114,16 @@ def open_arrow_stream(blob: Blob, limits: ReadLimits) -> TableStream:
         blob.open() as source,
         pa.ipc.open_stream(source) as stream,
     ):
-        raw = stream.schema.names
-    names, notes = _names(blob, raw, limits)
-
-    def reading(_: Losses) -> Iterator[pa.RecordBatch]:
-        with (
-            wrap_library_errors(blob, "damaged Arrow stream"),
-            blob.open() as source,
-            pa.ipc.open_stream(source) as stream,
-        ):
-            for batch in stream:
-                yield from _slices(_validated(batch), names, limits)
-
-    return TableStream(blob.name, "arrow", names, reading, None, notes, limits)
+        yield stream.schema.names, map(_validated, stream)
 
 
-def open_orc(blob: Blob, limits: ReadLimits) -> TableStream:
-    """Open an ORC file."""
+@contextmanager
+def _orc_file(blob: Blob) -> Iterator[_Stored]:
     from pyarrow import orc
 
     with wrap_library_errors(blob, "damaged ORC file"), blob.random_access() as where:
-        raw = orc.ORCFile(where).schema.names
-    names, notes = _names(blob, raw, limits)
-
-    def reading(_: Losses) -> Iterator[pa.RecordBatch]:
-        with wrap_library_errors(blob, "damaged ORC file"), blob.random_access() as where:
-            file = orc.ORCFile(where)
-            for stripe in range(file.nstripes):
-                yield from _slices(file.read_stripe(stripe), names, limits)
-
-    return TableStream(blob.name, "orc", names, reading, None, notes, limits)
+        file = orc.ORCFile(where)
+        yield file.schema.names, map(file.read_stripe, range(file.nstripes))
 
 
 def _names(
@@ -137,12 +135,6 @@ def _names(
     if not raw:
         raise UnreadableFile(blob.name, "no columns")
     return unique_names(raw)
-
-
-def _arrow_file(where: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.memory_map(where) if isinstance(where, str) else where
 
 
 def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -103,7 +103,6 @@ def sync(file: BinaryIO) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Flush a folder's file names to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -117,7 +116,7 @@ Enter = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file found by `Place.walk`: its relative path, and the size and time that show changes."""
+    """A file that a walk found: its relative path, and the size and time that show changes."""
 
     relative: str
     size: int

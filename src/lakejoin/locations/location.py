@@ -53,7 +53,6 @@ class Location:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
         if self.local:
             return os.path.basename(self.uri)
         return split_query(self.uri)[0].rsplit("/", 1)[-1]
@@ -118,7 +117,6 @@ class Location:
         return cast(BinaryIO, fs.open_input_file(path))
 
     def read_bytes(self) -> bytes:
-        """The whole file."""
         with self.open() as file:
             return bytes(file.read())
 
@@ -135,7 +133,6 @@ class Location:
     # -- writing -------------------------------------------------------------------------------
 
     def make_folder(self) -> None:
-        """Create the folder and its parents."""
         if self.local:
             Path(self.uri).mkdir(parents=True, exist_ok=True)
         else:
@@ -149,10 +146,11 @@ class Location:
         fs, path = self._arrow()
         return cast(BinaryIO, fs.open_output_stream(path))
 
-    def replace(self, data: bytes) -> None:
+    def replace(self, data: bytes, durably: bool = True) -> None:
         """Write `data` atomically: a reader sees the old file or the new one.
 
-        Locally the bytes are on disk before the name changes; an object store's put is atomic.
+        Locally the bytes are on disk before the name changes, unless they may be lost; an object
+        store's put is atomic.
         """
         if not self.local:
             with self.create() as file:
@@ -162,21 +160,14 @@ class Location:
         try:
             with open(draft, "wb") as file:
                 file.write(data)
-                sync(file)
+                if durably:
+                    sync(file)
             os.replace(draft, self.uri)
-            sync_folder(os.path.dirname(self.uri))
+            if durably:
+                sync_folder(os.path.dirname(self.uri))
         except BaseException:
             Path(draft).unlink(missing_ok=True)
             raise
-
-    def replace_quickly(self, data: bytes) -> None:
-        """Like `replace`, but without waiting for the disk: for data that may be lost."""
-        if not self.local:
-            self.replace(data)
-            return
-        draft = f"{self.uri}.{os.getpid()}.draft"
-        Path(draft).write_bytes(data)
-        os.replace(draft, self.uri)
 
     def remove(self) -> None:
         """Remove the file or the whole folder; does nothing if it is missing."""

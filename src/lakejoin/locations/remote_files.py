@@ -49,8 +49,6 @@ class RemoteFileSystem:
 
 @dataclass(frozen=True, slots=True)
 class RemotePath:
-    """A path on a file system."""
-
     root: RemoteFileSystem
     path: str
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
 from lakejoin.locations import Location
 from lakejoin.model import Skipped, SourceFile
-from lakejoin.pipeline.encoder_handoff import send_encoder
-from lakejoin.pipeline.job import Job, Outcome, StartRunner
+from lakejoin.pipeline.job import Job, Outcome, StartRunner, send_encoder
 from lakejoin.pipeline.options import (
     BuildOptions,
     choose_features,
@@ -33,12 +32,11 @@ from lakejoin.store.commit import (
     commit,
     current_manifest,
 )
-from lakejoin.store.manifest import Manifest, SourceState, Totals, mark_dead, read_sources
+from lakejoin.store.manifest import Manifest, SourceState, Totals, read_sources
 from lakejoin.store.segment import SegmentRecord, missing_components
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from lakejoin.encoders import Encoder
     from lakejoin.store.segment import Component
 
 
@@ -143,8 +141,15 @@ def _build(
         encoder = chosen.open_encoder() if encode else None
         if encoder is not None:
             clock.lap("encoder")
-        work = _Work(difference.read, behind, options.chunk_bytes, encoder)
-        outcomes = _run(job, work, start, listener, clock)
+        with start(listener) as runner:
+            clock.lap("start")
+            if encoder is not None:
+                send_encoder(job, encoder, runner)
+            outcomes = read_lake(
+                runner, job, difference.read, behind, options.chunk_bytes, listener
+            )
+            clock.lap("tasks")
+        clock.add_reported(outcomes)
     sources = _sources(difference, outcomes)
     if options.strict:
         _raise_if_skipped(sources)
@@ -197,6 +202,12 @@ class _Clock:
         self.seconds[stage] = now - self._last
         self._last = now
 
+    def add_reported(self, outcomes: Sequence[Outcome]) -> None:
+        for outcome in outcomes:
+            if outcome.kind == "seconds":
+                for name, seconds in outcome.value.items():
+                    self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+
     def total(self) -> dict[str, float]:
         return {**self.seconds, "total": time.perf_counter() - self._begin}
 
@@ -248,36 +259,10 @@ def _mark_dead(index: Location, old: Manifest, dropped: set[str]) -> tuple[Segme
     for segment in Snapshot(index).segments:
         sources = segment.catalog.tables["source"].to_pylist()
         dead = {table_id for table_id, source in enumerate(sources) if source in dropped}
-        record = mark_dead(segment.record, dead)
-        if len(record.dead) < record.tables:
-            alive.append(record)
+        dead.update(segment.record.dead)
+        if len(dead) < segment.record.tables:
+            alive.append(replace(segment.record, dead=tuple(sorted(dead))))
     return tuple(alive)
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """The work of the tasks: files to read, segments to complete; `encoder` computes vectors."""
-
-    files: Sequence[SourceFile]
-    behind: Sequence[SegmentRecord]
-    chunk_bytes: int
-    encoder: Encoder | None
-
-
-def _run(
-    job: Job, work: _Work, start: StartRunner, listener: Listener, clock: _Clock
-) -> list[Outcome]:
-    with start(listener) as runner:
-        clock.lap("start")
-        if work.encoder is not None:
-            send_encoder(job, work.encoder, runner)
-        outcomes = read_lake(runner, job, work.files, work.behind, work.chunk_bytes, listener)
-        clock.lap("tasks")
-    for outcome in outcomes:
-        if outcome.kind == "seconds":
-            for name, seconds in outcome.value.items():
-                clock.seconds[name] = clock.seconds.get(name, 0.0) + seconds
-    return outcomes
 
 
 def _sources(difference: _Difference, outcomes: Sequence[Outcome]) -> dict[str, SourceState]:

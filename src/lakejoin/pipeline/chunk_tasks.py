@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import is_disk_full
 from lakejoin.locations import Location
-from lakejoin.model import ColumnData, Dialect, Loss, Skipped, SourceFile, TableData
+from lakejoin.model import ColumnData, Dialect, Loss, Skipped, SourceFile, TableData, string_buffers
 from lakejoin.pipeline.job import Job
 from lakejoin.pipeline.segment_tasks import SegmentWriter, encode_stream, watch_reader
 from lakejoin.pipeline.task_progress import ProgressReporter, find_suspects
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
-from lakejoin.store.dictionary import string_buffers
 
 if TYPE_CHECKING:
     from lakejoin.formats.file_chunks import ChunkPlan, FileChunk
@@ -86,7 +85,7 @@ def _parse(job: Job, batch: int, chunk: FileChunk, attempt: str) -> ParsedChunk:
     from lakejoin.formats.file_chunks import open_chunk
 
     stream = open_chunk(chunk, job.limits)
-    encoders, rows = encode_stream(job, stream, watch_reader)
+    encoders, rows = encode_stream(job, stream)
     location = job.scratch / f"chunk-{batch:06d}-{attempt}.lj"
     with ArrayFileWriter(location) as out:
         for index, encoder in enumerate(encoders):

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from lakejoin.locations import Location
 from lakejoin.pipeline.build import build_name
-from lakejoin.pipeline.encoder_handoff import send_encoder
-from lakejoin.pipeline.job import Job, StartRunner, TaskRounds
+from lakejoin.pipeline.job import Job, StartRunner, TaskRounds, send_encoder
 from lakejoin.pipeline.options import reopen_encoder, segment_memory
 from lakejoin.pipeline.task_progress import Listener, Progress
 from lakejoin.store.commit import build_lock, clean_after_failure, clean_index, commit
@@ -34,28 +33,22 @@ class CompactReport:
 
 
 def compact_index(
-    index: Location,
-    start: StartRunner,
-    listener: Listener,
-    wait: float = 0.0,
-    memory: int = _MEMORY,
+    index: Location, start: StartRunner, listener: Listener, wait: float = 0.0
 ) -> CompactReport:
     """Merge segments as far as a worker's memory allows; readers keep the previous version."""
     with build_lock(index, wait):
         old = read_manifest(index)
         clean_index(index, old)
         try:
-            return _merge(index, old, start, listener, memory)
+            return _merge(index, old, start, listener)
         except BaseException:
             clean_after_failure(index)
             raise
 
 
-def _merge(
-    index: Location, old: Manifest, start: StartRunner, listener: Listener, memory: int
-) -> CompactReport:
+def _merge(index: Location, old: Manifest, start: StartRunner, listener: Listener) -> CompactReport:
     before = old.totals.bytes
-    memory = segment_memory(old.options, memory)
+    memory = segment_memory(old.options, _MEMORY)
     groups = choose_merges(old.segments, memory)
     if not groups:
         count = len(old.segments)

@@ -13,14 +13,14 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.errors import IndexProblem, NewerIndex
+from lakejoin.graph.column_pairs import MOST_HASH_RANGES
 from lakejoin.graph.graph_refresh import EarlierGraph
-from lakejoin.graph.segment_overlap import MOST_HASH_RANGES
 from lakejoin.locations import Location
 from lakejoin.model import Array
 from lakejoin.pipeline.build import build_name
@@ -166,7 +166,6 @@ class _Stages:
 
     @property
     def runner(self) -> TaskRunner:
-        """The runner for large stages."""
         if self._runner is None:
             begin = time.perf_counter()
             self._runner = self._stack.enter_context(self._start(self._listener))
@@ -175,7 +174,6 @@ class _Stages:
 
     @property
     def tasks(self) -> int:
-        """The number of tasks of a large stage."""
         return _ROUNDS * self.runner.cores
 
     def run(
@@ -264,7 +262,6 @@ def _waves(recount: Array) -> Iterator[list[SegmentPair]]:
 
 
 def _write(stages: _Stages, work: GatherWork, here: bool) -> list[PairFileRecord]:
-    """Write the files of the graph."""
     records = work.manifest.segments
     segments = list(range(len(records)))
     groups = [tuple(segments)] if here else _spread(segments, stages.tasks)
@@ -286,10 +283,9 @@ def _write(stages: _Stages, work: GatherWork, here: bool) -> list[PairFileRecord
 
 
 def _restrict(work: GatherWork, segments: tuple[int, ...]) -> GatherWork:
-    """Restrict the work to these segments."""
     counted = {n: work.counted[n] for n in segments if n in work.counted}
     again = {n: work.again[n] for n in segments if n in work.again}
-    return GatherWork(work.manifest, work.old, segments, counted, again, work.most, work.folder)
+    return replace(work, segments=segments, counted=counted, again=again)
 
 
 def _by_segment(files: Sequence[tuple[str, Sequence[int], int]]) -> Files:

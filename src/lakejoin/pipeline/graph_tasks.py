@@ -14,6 +14,7 @@ from lakejoin.graph.column_pairs import (
     CountedColumns,
     JoinableColumns,
     SegmentOverlap,
+    find_overlaps,
     find_pairs,
     overlap_with_itself,
 )
@@ -23,7 +24,6 @@ from lakejoin.graph.graph_refresh import (
     write_pairs,
     write_reverse_pairs,
 )
-from lakejoin.graph.segment_overlap import find_overlaps
 from lakejoin.locations import Location
 from lakejoin.model import Array
 from lakejoin.pipeline.job import Job

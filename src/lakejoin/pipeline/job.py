@@ -1,4 +1,5 @@
-"""What the driver of a build and its tasks exchange, and the contract of who runs the tasks."""
+"""What the driver of a build and its tasks exchange: work, outcomes and the encoder, which each
+process opens once; and the contract of who runs the tasks."""
 
 from __future__ import annotations
 
@@ -6,14 +7,20 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
 
+from lakejoin.errors import BuildFailed, InputError, LakejoinError
 from lakejoin.locations import Location
 from lakejoin.model import ReadLimits
 from lakejoin.pipeline.task_progress import Listener, Progress
 from lakejoin.store.manifest import IndexOptions
 
+if TYPE_CHECKING:
+    from lakejoin.encoders import Encoder
+
 Work = tuple[str, Any]  # the kind of a task, and its items
+_ENCODER_FILE = "encoder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,6 @@ class Job:
 
     @property
     def segments(self) -> Location:
-        """The folder of all segments."""
         return Location.of(self.index) / "segments"
 
 
@@ -78,7 +84,6 @@ class TaskRounds:
         job.scratch.make_folder()
 
     def run(self, runner: TaskRunner, work: Sequence[Work], stage: Progress) -> list[Outcome]:
-        """Run one task for each (kind, items)."""
         if not work:
             return []
         first, self._next = self._next, self._next + len(work)
@@ -89,7 +94,7 @@ class TaskRounds:
 
 def _write_work(job: Job, batch: int, kind: str, items: Any) -> None:
     """Driver: write the work of a batch to the scratch folder."""
-    _batch_file(job, batch).replace_quickly(pickle.dumps((kind, items)))
+    _batch_file(job, batch).replace(pickle.dumps((kind, items)), durably=False)
 
 
 def read_work(job: Job, batch: int) -> tuple[str, Any]:
@@ -100,3 +105,36 @@ def read_work(job: Job, batch: int) -> tuple[str, Any]:
 
 def _batch_file(job: Job, batch: int) -> Location:
     return job.scratch / f"batch-{batch:06d}"
+
+
+def send_encoder(job: Job, encoder: Encoder, runner: TaskRunner) -> None:
+    """Driver: write the encoder's spec to the scratch folder."""
+    try:
+        body = runner.dumps(encoder.spec)
+    except Exception as problem:  # noqa: BLE001 (pickling fails with any type of exception)
+        raise InputError(
+            f"the encoder {encoder.name} cannot be sent to the workers ({problem}): it must not "
+            "hold an open file, a lock or a connection"
+        ) from None
+    job.scratch.make_folder()
+    (job.scratch / _ENCODER_FILE).replace(body, durably=False)
+
+
+def receive_encoder(job: Job) -> Encoder:
+    """Task: open the encoder that the driver handed over."""
+    return _open_encoder((job.scratch / _ENCODER_FILE).uri)
+
+
+@lru_cache(maxsize=1)
+def _open_encoder(uri: str) -> Encoder:
+    try:
+        spec = pickle.loads(Location.of(uri).read_bytes())
+        encoder: Encoder = spec.open()
+    except LakejoinError:
+        raise
+    except Exception as problem:
+        raise BuildFailed(
+            f"a worker cannot open the encoder ({type(problem).__name__}: {problem}): install its "
+            "packages and files on every worker"
+        ) from problem
+    return encoder

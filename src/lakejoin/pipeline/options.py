@@ -11,9 +11,9 @@ from lakejoin.encoders import Encoder, open_encoder
 from lakejoin.encoders.factory import ENCODER_NAMES, EncoderChoice
 from lakejoin.encoders.protocol import describe_difference, is_cheap
 from lakejoin.errors import InputError, MissingDependency
-from lakejoin.model import ReadLimits, ValueRules
+from lakejoin.model import ReadLimits, TextEncoder, ValueRules
 from lakejoin.store.manifest import FEATURES, IndexOptions, Manifest
-from lakejoin.store.meaning_vectors import MeaningComponent, MeaningOptions, TextEncoder
+from lakejoin.store.meaning_vectors import MeaningComponent, MeaningOptions
 from lakejoin.store.point_sets import PointsComponent
 from lakejoin.store.segment import Component, SegmentRecord, default_components, missing_components
 from lakejoin.store.sketches import SketchOptions

@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.errors import InputError
 from lakejoin.pipeline.search_tasks import (
     BatchQuery,
     GroupHits,
@@ -26,7 +25,7 @@ from lakejoin.pipeline.search_tasks import (
     merge_hits,
 )
 from lakejoin.search.meaning_search import require_part
-from lakejoin.search.options import NearArguments, SearchOptions
+from lakejoin.search.options import SearchOptions
 from lakejoin.search.partitioned_search import check_partitionable
 
 if TYPE_CHECKING:
@@ -59,24 +58,6 @@ class BatchPlan:
     rounds: int = 3
 
 
-def batch_search_options(
-    by: str = "fused",
-    k: int | None = None,
-    min: float | None = None,
-    others: bool = False,
-    verified: bool = True,
-    algorithm: str = "auto",
-    initial: str | int | None = None,
-    **near: Any,
-) -> SearchOptions:
-    """The options of a search, as a caller writes them, as a `SearchOptions`."""
-    unknown = near.keys() - {field.name for field in fields(NearArguments)}
-    if unknown:
-        raise InputError(f"unknown search option {sorted(unknown)[0]!r}")
-    near_options = NearArguments(**near).to_options(by)
-    return SearchOptions(by, k, min, others, verified, algorithm, initial, near_options)
-
-
 def check_batch_options(snapshot: Snapshot, options: SearchOptions) -> None:
     """Raise if the index lacks what the search needs, or the search cannot be divided."""
     require_part(snapshot, options.by)
@@ -94,7 +75,6 @@ class BatchSearch:
 
     @property
     def version(self) -> IndexVersion:
-        """The version of the index that all tasks search."""
         return IndexVersion(self.snapshot.location.uri, self.snapshot.manifest)
 
     def answer(self, requests: Iterable[BatchRequest]) -> Iterator[QueryOutcome]:
@@ -179,7 +159,8 @@ def group_segments(
 
 def _find_packed(version: IndexVersion, work: bytes) -> bytes:
     segment_indexes, queries = pickle.loads(work)
-    return pickle.dumps(find_hits(version, segment_indexes, queries))
+    hits = [find_hits(version, tuple(segment_indexes), query) for query in queries]
+    return pickle.dumps(hits)
 
 
 def _complete_packed(version: IndexVersion, work: bytes) -> bytes:

@@ -18,7 +18,7 @@ import numpy as np
 from lakejoin.errors import LakejoinError
 from lakejoin.inputs import resolve_table
 from lakejoin.locations import Location
-from lakejoin.search.detached_answer import detach_answer
+from lakejoin.search.answer import Answer
 from lakejoin.search.external_table import ambiguous_name_note, open_file_table
 from lakejoin.search.indexed_table import ForeignIndexedTable, IndexedTable
 from lakejoin.search.partitioned_search import (
@@ -34,7 +34,6 @@ from lakejoin.store.snapshot import Snapshot
 if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
     from lakejoin.ranking.answer import FusedAnswer
-    from lakejoin.search.answer import Answer
     from lakejoin.search.options import SearchOptions
     from lakejoin.search.query_columns import ColumnSelection
     from lakejoin.store.manifest import Manifest
@@ -84,7 +83,6 @@ class QueryOutcome:
 def locate_queries(
     requests: Sequence[tuple[str, ColumnSelection, SearchOptions]], snapshot: Snapshot
 ) -> list[BatchQuery]:
-    """Locate the table of each query."""
     from lakejoin.formats.file_reader import split_part
 
     homes = _homes([name for name, _, _ in requests], snapshot)
@@ -134,15 +132,9 @@ def _explain_missing(name: str, snapshot: Snapshot) -> LakejoinError:
 
 
 def find_hits(
-    version: IndexVersion, segment_indexes: Sequence[int], queries: Sequence[BatchQuery]
-) -> list[GroupHits]:
-    """Search the segments with these indexes for each query."""
-    return [_find_query(version, tuple(segment_indexes), query) for query in queries]
-
-
-def _find_query(
     version: IndexVersion, segment_indexes: tuple[int, ...], query: BatchQuery
 ) -> GroupHits:
+    """Search the segments with these indexes."""
     searcher = _opened(version, segment_indexes).part
     try:
         table = _query_table(version, segment_indexes, query)
@@ -157,7 +149,6 @@ def _find_query(
 def merge_hits(
     query: BatchQuery, by_group: Sequence[GroupHits], segment_groups: Sequence[Sequence[int]]
 ) -> GroupHits:
-    """Merge the hits of all groups of segments for a query."""
     for hits in by_group:
         if isinstance(hits, LakejoinError):
             return hits
@@ -169,7 +160,6 @@ def merge_hits(
 def complete_answers(
     version: IndexVersion, queries: Sequence[tuple[BatchQuery, GroupHits]]
 ) -> Iterator[QueryOutcome]:
-    """Complete the answers with their evidence."""
     for query, hits in queries:
         if isinstance(hits, LakejoinError):
             yield QueryOutcome(error=hits)
@@ -191,7 +181,7 @@ def _complete_query(
     choice = choose_columns(table, query.on, version.manifest.options.all_columns, query.options.by)
     notes = (*query.notes, *([choice.note] if choice.note else []))
     answers = opened.whole.complete(table, choice, query.options, notes, hits)
-    return QueryOutcome(tuple(map(detach_answer, answers)))
+    return QueryOutcome(tuple(Answer.from_dict(answer.to_dict()) for answer in answers))
 
 
 def _fused(searcher: Searcher, query: BatchQuery, table: QueryTable) -> FusedAnswer:

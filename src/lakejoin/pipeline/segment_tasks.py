@@ -8,12 +8,11 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakejoin.errors import MissingDependency, UnreadableFile
-from lakejoin.model import Skipped, SourceFile, TableData
-from lakejoin.pipeline.encoder_handoff import receive_encoder
-from lakejoin.pipeline.job import Job
+from lakejoin.model import Skipped, SourceFile, TableData, TextEncoder
+from lakejoin.pipeline.job import Job, receive_encoder
 from lakejoin.pipeline.options import index_components
 from lakejoin.pipeline.task_progress import ProgressReporter, find_suspects
 from lakejoin.store.meaning_vectors import StoredVectorEncoder, all_store_vectors
@@ -22,7 +21,6 @@ from lakejoin.store.segment_builder import SegmentBuilder, live_tables
 
 if TYPE_CHECKING:
     from lakejoin.formats.table_stream import TableStream
-    from lakejoin.store.meaning_vectors import TextEncoder
     from lakejoin.values.column_encoder import ColumnEncoder
 
 
@@ -58,7 +56,6 @@ class SegmentWriter:
         return cells
 
     def close(self) -> None:
-        """Finish the current segment, if there is one."""
         if self._builder is not None:
             begin = time.perf_counter()
             components = index_components(self._job.options, self._encoder)
@@ -107,12 +104,13 @@ def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | 
     A `deadly` file killed an earlier attempt at its batch: it is read in a child right away.
     """
     from lakejoin.formats.file_reader import open_tables, open_tables_isolated
+    from lakejoin.formats.table_stream import Blob
 
     done: set[str] = set()
     if not deadly:
         try:
             for stream in watch_reader(job, open_tables(file, job.limits)):
-                yield (table := _encode(job, file, stream, watch_reader))
+                yield (table := _encode(job, file, stream, watched=True))
                 done.add(table.name)
             return
         except (UnreadableFile, MissingDependency) as problem:
@@ -121,9 +119,9 @@ def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | 
         except Exception:  # noqa: BLE001 (any failure: the child reports more)
             pass
     try:
-        for stream in open_tables_isolated(file, job.limits):
+        for stream in open_tables_isolated(Blob.of_file(file), job.limits):
             if stream.name not in done:
-                yield _encode(job, file, stream, pass_through)
+                yield _encode(job, file, stream, watched=False)
     except (UnreadableFile, MissingDependency) as problem:
         yield _skipped(file, problem)
     except Exception as problem:  # noqa: BLE001 (one bad file must not stop the job)
@@ -137,12 +135,12 @@ def _skipped(file: SourceFile, problem: UnreadableFile | MissingDependency) -> S
 
 
 def _encode(
-    job: Job, file: SourceFile, stream: TableStream | Skipped, guard: Guard
+    job: Job, file: SourceFile, stream: TableStream | Skipped, watched: bool
 ) -> TableData | Skipped:
     if isinstance(stream, Skipped):
         return stream
     try:
-        encoders, rows = encode_stream(job, stream, guard)
+        encoders, rows = encode_stream(job, stream, watched)
     except UnreadableFile as problem:
         return Skipped(stream.name, problem.reason, problem.detail)
     encoders.reverse()  # frees each encoder's memory when its column is finished
@@ -151,13 +149,19 @@ def _encode(
     return TableData(stream.name, file.name, rows, columns, *about)
 
 
-def encode_stream(job: Job, stream: TableStream, guard: Guard) -> tuple[list[ColumnEncoder], int]:
-    """Read a table into one encoder per column; returns them with the number of rows."""
+def encode_stream(
+    job: Job, stream: TableStream, watched: bool = True
+) -> tuple[list[ColumnEncoder], int]:
+    """Read a table into one encoder per column; returns them with the number of rows.
+
+    A stream that a child process has read, with limits of its own, need not be `watched`.
+    """
     from lakejoin.values.column_encoder import ColumnEncoder
 
     encoders = [ColumnEncoder(name, job.options.rules) for name in stream.column_names]
     rows = 0
-    for batch in guard(job, stream.batches()):
+    batches = stream.batches()
+    for batch in watch_reader(job, batches) if watched else batches:
         rows += batch.num_rows
         for encoder, column in zip(encoders, batch.columns, strict=True):
             encoder.append(column)
@@ -166,19 +170,6 @@ def encode_stream(job: Job, stream: TableStream, guard: Guard) -> tuple[list[Col
 
 Item = TypeVar("Item")
 _GRACE = 30.0
-
-
-class Guard(Protocol):
-    """Passes on a reader's items, and may end the worker if the reader hangs."""
-
-    def __call__(self, job: Job, items: Iterator[Item]) -> Iterator[Item]:
-        """The same items."""
-
-
-def pass_through(job: Job, items: Iterator[Item]) -> Iterator[Item]:
-    """For items read by a child process, which has its own limits."""
-    del job
-    return items
 
 
 def watch_reader(job: Job, items: Iterator[Item]) -> Iterator[Item]:

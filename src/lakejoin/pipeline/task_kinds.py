@@ -62,11 +62,9 @@ class LocalRunner:
     cores = 1
 
     def run(self, job: Job, batches: range, stage: Progress, listener: Listener) -> list[Outcome]:
-        """Run a range of batches."""
         with watch_progress(job.scratch, batches, stage, listener):
             outcomes = [outcome for batch in batches for outcome in run_batch(job, batch)]
         return check_outcomes(outcomes)
 
     def dumps(self, value: Any) -> bytes:
-        """Pickle a value."""
         return pickle.dumps(value)

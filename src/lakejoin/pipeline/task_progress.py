@@ -86,11 +86,9 @@ class ProgressReporter:
         self._write(force=self._file is not None)
 
     def add_cells(self, cells: int) -> None:
-        """Count the cells of a chunk of a file."""
         self.note = replace(self.note, cells=self.note.cells + cells)
 
     def finish(self) -> None:
-        """Note that the batch is done."""
         self.note = replace(self.note, done=True, current="")
         self._write(force=True)
         if self._file is not None:

@@ -14,10 +14,10 @@ from lakejoin.pipeline.search_batches import (
     BatchPlan,
     BatchRequest,
     BatchSearch,
-    batch_search_options,
     check_batch_options,
 )
 from lakejoin.pipeline.task_progress import Listener, Progress
+from lakejoin.search.options import SearchOptions
 from lakejoin.spark.session import job_failure, parallelism
 from lakejoin.spark.task_runner import report_job_progress
 from lakejoin.store.snapshot import Snapshot
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakejoin.pipeline.search_tasks import QueryOutcome
-    from lakejoin.search.options import SearchOptions
     from lakejoin.search.query_columns import ColumnSelection
 
 
@@ -38,32 +37,30 @@ def search(
     queries: DataFrame,
     index: Any,
     on: ColumnSelection = None,
-    *,
+    options: SearchOptions | None = None,
     plan: BatchPlan | None = None,
-    **options: Any,
 ) -> DataFrame:
     """Search with many query tables; returns a DataFrame with one row per result.
 
     `queries` has a column `table`: a path that the workers can read, or the name of a table in the
     lake. It may have columns `on` (a name, or an array of names for a composite key), `k` and
-    `min`, which override the arguments if not null. `index` is a path or an opened `Lake`. `by` is
-    `fused` (the default), `overlap`, `containment`, `meaning` or `distance`; the other options and
-    the answers are those of the methods of `Lake` (`search`, `overlap`, `containment`, `similar`,
-    `nearby`).
+    `min`, which override the options if not null. `index` is a path or an opened `Lake`. The
+    options and the answers are those of `Lake.search_with`; without options, the search is fused.
 
     A query without results has one row without a rank, whose `notes` say why; one that failed has
     the reason in `problem`.
 
     >>> from lakejoin.spark import search
     >>> queries = spark.createDataFrame([("a.csv",), ("b.csv",)], ["table"])  # doctest: +SKIP
-    >>> search(queries, "lake.index", by="overlap", k=5).write.parquet("…")  # doctest: +SKIP
+    >>> options = lakejoin.SearchOptions("overlap", k=5)
+    >>> search(queries, "lake.index", options=options).write.parquet("…")  # doctest: +SKIP
     """
-    snapshot, search_options = _open_snapshot(index), batch_search_options(**options)
-    check_batch_options(snapshot, search_options)
-    requests = _read_requests(queries, on, search_options)
+    snapshot, options = _open_snapshot(index), options or SearchOptions("fused")
+    check_batch_options(snapshot, options)
+    requests = _read_requests(queries, on, options)
     jobs = _Jobs(queries.sparkSession)
     batch = BatchSearch(snapshot, plan or BatchPlan(), jobs.cores, jobs.collect)
-    complete, schema = batch.row_task(search_options.by)
+    complete, schema = batch.row_task(options.by)
     work = [cell for wave in batch.waves(requests) for cell in batch.find(wave)]
     return jobs.frame(lambda _, cell: complete(cell), work, schema)
 
@@ -128,7 +125,6 @@ def _open_snapshot(index: Any) -> Snapshot:
 def _read_requests(
     queries: DataFrame, on: ColumnSelection, options: SearchOptions
 ) -> list[BatchRequest]:
-    """Read the queries from a DataFrame."""
     if "table" not in queries.columns:
         raise InputError("the queries need a column 'table': paths, or names of tables in the lake")
     unknown = [name for name in queries.columns if name not in _COLUMNS]

@@ -46,7 +46,6 @@ def default_master() -> str:
 
 
 def usable_cores() -> int:
-    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -94,7 +93,6 @@ def _running_session() -> SparkSession | None:
 
 
 def _start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    _require_pyspark()
     from pyspark.sql import SparkSession
 
     if master is not None and master.startswith("sc://"):

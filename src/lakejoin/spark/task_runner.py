@@ -62,11 +62,9 @@ class SparkRunner:
 
     @property
     def cores(self) -> int:
-        """The number of tasks that run at once, as far as it is known."""
         return parallelism(self.spark)
 
     def run(self, job: Job, batches: range, stage: Progress, listener: Listener) -> list[Outcome]:
-        """Run a range of batches; returns all outcomes."""
         with watch_progress(job.scratch, batches, stage, listener):
             try:
                 rows = (

@@ -65,7 +65,6 @@ class ArrayFileWriter:
         self._file.close()
 
     def add(self, name: str, array: Array) -> None:
-        """Write a whole array."""
         self.begin(name, array.dtype)
         self.append(array)
 
@@ -76,7 +75,6 @@ class ArrayFileWriter:
         self._arrays[name] = (np.dtype(dtype).str, 0, self._at)
 
     def append(self, elements: Array) -> None:
-        """Append elements to the current array."""
         dtype, length, offset = self._arrays[self._open]
         data = np.ascontiguousarray(elements, dtype=np.dtype(dtype))
         self._arrays[self._open] = (dtype, length + data.size, offset)
@@ -164,7 +162,6 @@ class ArrayFile:
         self._end = begin
 
     def names(self) -> list[str]:
-        """The names of the arrays in this file."""
         return list(self._arrays)
 
     def array(self, name: str) -> CheckedArray:
@@ -180,7 +177,6 @@ class ArrayFile:
         return self._checked
 
     def check_all(self) -> None:
-        """Check every block not checked yet."""
         self.check_blocks(np.flatnonzero(~self._checked))
 
     def check_bytes(self, begin: int, end: int) -> None:
@@ -190,7 +186,6 @@ class ArrayFile:
             self.check_blocks(first + np.flatnonzero(~self._checked[first:last]))
 
     def check_spans(self, begin: Array, end: Array) -> None:
-        """Check the blocks of many byte spans at once."""
         some = end > begin
         if not some.any():
             return
@@ -204,7 +199,6 @@ class ArrayFile:
 
     @property
     def blocks(self) -> int:
-        """The number of blocks with a checksum."""
         return len(self._checked)
 
     def check_marked(self, marked: Array) -> None:
@@ -223,6 +217,12 @@ class ArrayFile:
                 )
             self._checked[block] = True
         self.all_checked = bool(self._checked.all())
+
+    def inconsistency(self) -> DamagedIndex:
+        """The error to raise if arrays contradict each other."""
+        return DamagedIndex(
+            f"the index is damaged: {self.location} is inconsistent; {self._advice}"
+        )
 
     def _damaged(self, problem: str) -> None:
         raise DamagedIndex(f"the index is damaged: {self.location}: {problem}; {self._advice}")
@@ -243,11 +243,9 @@ class CheckedArray:
         return len(self.raw)
 
     def all(self) -> Array:
-        """The whole array, checked."""
         return self.slice(0, len(self.raw))
 
     def slice(self, begin: int, end: int) -> Array:
-        """The elements [begin, end), checked."""
         size = self.raw.itemsize
         self.file.check_bytes(self.offset + begin * size, self.offset + end * size)
         return self.raw[begin:end]
@@ -262,7 +260,6 @@ class CheckedArray:
         return self.raw
 
     def take(self, positions: Array) -> Array:
-        """The elements at many positions, checked."""
         if not self.file.all_checked:
             begin = np.asarray(positions, dtype=np.int64)
             self.touch(begin, begin + 1)

@@ -45,8 +45,6 @@ class ColumnEntry:
 
 
 class CatalogWriter:
-    """Collects tables, then writes the catalog."""
-
     def __init__(self) -> None:
         self._tables: list[dict[str, Any]] = []
         self._columns: list[dict[str, Any]] = []
@@ -68,12 +66,10 @@ class CatalogWriter:
         )
 
     def add_column(self, column: ColumnData, indexed: bool) -> None:
-        """Add a column, searched or not."""
         profile = {name: getattr(column.profile, name) for name in _PROFILE}
         self._columns.append({"name": column.name, "indexed": indexed, **profile})
 
     def write(self, out: ArrayFileWriter) -> None:
-        """Write both Arrow tables."""
         import pyarrow as pa
 
         out.add("tables", table_to_bytes(pa.Table.from_pylist(self._tables, _table_schema())))
@@ -83,10 +79,9 @@ class CatalogWriter:
 def _table_schema() -> pa.Schema:
     import pyarrow as pa
 
-    text, number = pa.string(), pa.int64()
-    kinds = [text, text, number, number, number, text, text, text, text]
-    names = ["name", "source", "rows", "first", "width", "format", "dialect", "losses", "notes"]
-    return pa.schema(list(zip(names, kinds, strict=True)))
+    numbers = ("rows", "first", "width")
+    names = ("name", "source", *numbers, "format", "dialect", "losses", "notes")
+    return pa.schema([(n, pa.int64() if n in numbers else pa.string()) for n in names])
 
 
 def _column_schema() -> pa.Schema:
@@ -121,42 +116,27 @@ def table_to_bytes(table: pa.Table) -> np.ndarray[Any, Any]:
 
 
 def table_from_bytes(data: np.ndarray[Any, Any]) -> pa.Table:
-    """Read back an Arrow table written by `table_to_bytes`."""
     import pyarrow as pa
 
     return pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(data))).read_all()
 
 
 class Catalog:
-    """The opened catalog of a segment."""
-
     def __init__(self, file: ArrayFile) -> None:
         self.tables = table_from_bytes(file.array("tables").all())
         self.columns = table_from_bytes(file.array("columns").all())
 
     def table(self, table_id: int) -> TableEntry:
-        """The entry of one table."""
         row = self.tables.slice(table_id, 1).to_pylist()[0]
         dialect = json.loads(row["dialect"]) if row["dialect"] else None
         if dialect is not None:
             dialect = Dialect(**{**dialect, "opinions": tuple(dialect["opinions"])})
         losses = tuple(Loss(**loss) for loss in json.loads(row["losses"]))
         notes = tuple(json.loads(row.get("notes") or "[]"))  # missing in older catalogs
-        return TableEntry(
-            table_id,
-            row["name"],
-            row["source"],
-            row["rows"],
-            row["first"],
-            row["width"],
-            row["format"],
-            dialect,
-            losses,
-            notes,
-        )
+        parsed = {"dialect": dialect, "losses": losses, "notes": notes}
+        return TableEntry(table_id, **{**row, **parsed})
 
     def columns_of(self, table: TableEntry) -> list[ColumnEntry]:
-        """The columns of a table, in order."""
         entries = []
         for i, row in enumerate(self.columns.slice(table.first, table.width).to_pylist()):
             name, indexed = row.pop("name"), row.pop("indexed")

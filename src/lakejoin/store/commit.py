@@ -86,7 +86,7 @@ def commit_graph(index: Location, old: Manifest, graph: NamedFile) -> Manifest:
 
 
 def _replace(index: Location, old: Manifest, new: Manifest) -> None:
-    if _current_version(index) != old.version:
+    if current_manifest(index, replacing=True).version != old.version:
         raise BusyIndex(f"another builder has changed the index at {index}; run the command again")
     (index / MANIFEST_FILE).replace(new.to_bytes())
 
@@ -101,15 +101,13 @@ def _replaced_files(old: Sequence[SegmentRecord], new: Sequence[SegmentRecord]) 
                 yield f"{segment.id}/{component.file}"
 
 
-def clean_index(
-    index: Location, manifest: Manifest, keep_seconds: float = KEEP_SECONDS
-) -> list[str]:
+def clean_index(index: Location, manifest: Manifest) -> list[str]:
     """Remove what no reader can need: leftovers of dead builds, and versions retired long ago.
 
     Hold the build lock when calling this. Touches only files with names that we generate; returns
     the names of what was removed.
     """
-    limit = time.time() - keep_seconds
+    limit = time.time() - KEEP_SECONDS
     named = {s.id for s in manifest.segments}
     named |= {name for name, since in manifest.retired if since > limit}
     named |= {file.name for file in (manifest.files, manifest.graph) if file}
@@ -167,30 +165,20 @@ def current_manifest(index: Location, replacing: bool = False) -> Manifest:
         return Manifest()
 
 
-def _current_version(index: Location) -> int:
-    return current_manifest(index, replacing=True).version
-
-
 def _totals(index: Location, manifest: Manifest, list_bytes: int) -> Totals:
-    tables = columns = rows = cells = 0
-    for record in manifest.segments:
-        tables += record.tables
-        columns += record.columns
-        rows += record.rows
-        cells += record.cells
+    records = manifest.segments
+    alive = np.zeros(4, dtype=np.int64)
+    for record in records:
+        alive += (record.tables, record.columns, record.rows, record.cells)
         if record.dead:
-            dead = Segment(segment_folder(index, record), record).catalog.tables.take(
-                list(record.dead)
-            )
-            dead_rows = dead["rows"].to_numpy()
-            width = dead["width"].to_numpy()
-            tables -= len(record.dead)
-            columns -= int(width.sum())
-            rows -= int(dead_rows.sum())
-            cells -= int((dead_rows * width).sum())
+            catalog = Segment(segment_folder(index, record), record).catalog
+            dead = catalog.tables.take(list(record.dead))
+            rows, width = dead["rows"].to_numpy(), dead["width"].to_numpy()
+            alive -= (len(rows), width.sum(), rows.sum(), (rows * width).sum())
+    tables, columns, row_count, cells = alive.tolist()
     values, exact = count_values(index, manifest)
-    size = sum(s.bytes for s in manifest.segments) + list_bytes
-    return Totals(tables, columns, rows, cells, values, exact, size)
+    size = sum(s.bytes for s in records) + list_bytes
+    return Totals(tables, columns, row_count, cells, values, exact, size)
 
 
 def count_values(index: Location, manifest: Manifest) -> tuple[int, bool]:
@@ -211,11 +199,9 @@ def count_values(index: Location, manifest: Manifest) -> tuple[int, bool]:
     if total <= _EXACT_VALUES:
         return _distinct(np.concatenate([d.hashes() for d in dictionaries])), exact
     bits = min(8, (total // _EXACT_VALUES).bit_length())
-    samples = [d.sample(bits) for d in dictionaries]
-    top = min(known for known, _ in samples)
-    mask = np.uint64(((1 << top) - 1) << (64 - top) | 0xFFFFFFFF)
-    distinct = _distinct(np.concatenate([hashes for _, hashes in samples]) & mask)
-    return distinct << bits, False
+    known = min(d.known_bits for d in dictionaries)
+    samples = [d.hashes_in_range(0, 1 << bits, known)[0] for d in dictionaries]
+    return _distinct(np.concatenate(samples)) << bits, False
 
 
 def _distinct(hashes: np.ndarray[Any, Any]) -> int:

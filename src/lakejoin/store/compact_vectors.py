@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
-from lakejoin.errors import DamagedIndex, InputError
+from lakejoin.errors import InputError
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
@@ -82,16 +82,13 @@ class MatrixSource:
 
     @property
     def count(self) -> int:
-        """The number of rows."""
         return len(self.matrix)
 
     @property
     def dimension(self) -> int:
-        """The number of columns."""
         return int(self.matrix.shape[1])
 
     def take(self, ids: Array) -> Array:
-        """The rows with these ids."""
         return np.ascontiguousarray(self.matrix[np.asarray(ids)], dtype=np.float32)
 
     def rows(self, ids: Array) -> tuple[Array, Array]:
@@ -100,7 +97,6 @@ class MatrixSource:
         return (self.take(ids), np.arange(len(ids))) if matrix is None else (matrix, ids)
 
     def whole(self) -> Array | None:
-        """The matrix, if it is contiguous float32."""
         ready = self.matrix.dtype == np.float32 and self.matrix.flags.c_contiguous
         return np.asarray(self.matrix) if ready else None
 
@@ -134,7 +130,6 @@ class CompactVectors:
 
     @property
     def dimension(self) -> int:
-        """The number of elements of a vector."""
         return len(self.mean)
 
     def coordinates(self, vectors: Array) -> tuple[Array, Array]:
@@ -143,7 +138,6 @@ class CompactVectors:
 
     @cached_property
     def leaf_nodes(self) -> Array:
-        """The node of every leaf."""
         from lakejoin.kernels.kd_trees import leaf_nodes
 
         return leaf_nodes(len(self.blocks))
@@ -185,10 +179,7 @@ class CompactVectors:
                 mapped,
             )
         except ValueError:
-            raise DamagedIndex(
-                f"the index is damaged: {file.location} is inconsistent; rebuild it with: "
-                "lakejoin index --full"
-            ) from None
+            raise file.inconsistency() from None
 
 
 def write_compact_vectors(

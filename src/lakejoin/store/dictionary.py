@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.model import Array
+from lakejoin.model import Array, string_buffers
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
 if TYPE_CHECKING:
@@ -17,26 +17,6 @@ if TYPE_CHECKING:
 
 NOT_FOUND = np.uint32(0xFFFFFFFF)
 _SLICE = 1 << 20
-
-
-def string_buffers(texts: pa.LargeStringArray) -> tuple[Array, Array]:
-    """The (offsets, bytes) of an Arrow array as numpy views; offsets may begin above zero.
-
-    >>> import pyarrow as pa
-    >>> offsets, data = string_buffers(pa.array(["ab", "c"], pa.large_string()))
-    >>> offsets.tolist(), data.tobytes()
-    ([0, 2, 3], b'abc')
-    """
-    _, offset_buffer, data_buffer = texts.buffers()
-    if len(texts) == 0 or offset_buffer is None:
-        return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint8)
-    offsets = np.frombuffer(offset_buffer, dtype=np.int64, offset=8 * texts.offset)
-    data = (
-        np.frombuffer(data_buffer, dtype=np.uint8)
-        if data_buffer is not None
-        else np.zeros(0, dtype=np.uint8)
-    )
-    return offsets[: len(texts) + 1], data
 
 
 def write_directory(out: ArrayFileWriter, seed: int, hashes: Array) -> None:
@@ -145,20 +125,6 @@ class Dictionary:
         )
         tags = self._tag.slice(begin, end).astype(np.uint64)
         return ((bucket << np.uint64(64 - known)) | tags) & mask, self._code.slice(begin, end)
-
-    def sample(self, bits: int) -> tuple[int, Array]:
-        """The hashes whose top `bits` (at most eight) are zero.
-
-        Buckets depend on the hash alone, so two dictionaries sample the same values. Returns the
-        number of known top bits, and the hashes with only those and the low 32 bits set.
-        """
-        start = self._bucket.all()
-        buckets = len(start) - 1
-        known = (buckets - 1).bit_length()
-        last = buckets >> bits
-        tag = self._tag.slice(0, int(start[last])).astype(np.uint64)
-        bucket = np.repeat(np.arange(last, dtype=np.uint64), np.diff(start[: last + 1]))
-        return known, (bucket << np.uint64(64 - known)) | tag
 
 
 _WRITTEN = 1 << 20  # texts gathered at once while writing: whole blocks

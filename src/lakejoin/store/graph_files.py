@@ -56,7 +56,6 @@ def column_keys(segment: Array, column: Array) -> Array:
 
 
 def concat_pairs(parts: Sequence[ColumnPairs]) -> ColumnPairs:
-    """Concatenate several sets of pairs."""
     empty = np.zeros(0, dtype=np.int64)
     return ColumnPairs(
         *(np.concatenate([empty, *(getattr(p, name) for p in parts)]) for name in PAIR_FIELDS)
@@ -65,6 +64,11 @@ def concat_pairs(parts: Sequence[ColumnPairs]) -> ColumnPairs:
 
 def _rows(pairs: ColumnPairs) -> Array:
     return np.stack([getattr(pairs, name).astype(np.uint32) for name in _STORED], axis=1)
+
+
+def _make_pairs(segment: int, column: Array, size: Array, rows: Array) -> ColumnPairs:
+    """The pairs of a segment's columns from the rows that `_rows` made of them."""
+    return ColumnPairs(np.full(len(column), segment), column, size, *rows.astype(np.int64).T)
 
 
 class PairFileWriter:
@@ -94,20 +98,18 @@ class PairFileWriter:
 
 
 class PairFile:
-    """The pairs of one segment's columns; for each column, those that share most come first."""
+    """The pairs of one segment's columns; for each column, those that share most come first.
+
+    `start` is where the pairs of each column begin, and where the last end.
+    """
 
     def __init__(self, file: ArrayFile, segment: int) -> None:
         self._file = file
         self._segment = segment
-        self._start = file.array("start").all()
+        self.start = file.array("start").all()
 
     def __len__(self) -> int:
-        return int(self._start[-1])
-
-    @property
-    def start(self) -> Array:
-        """Where the pairs of each column begin, and where the last end."""
-        return self._start
+        return int(self.start[-1])
 
     def cut(self) -> Array:
         """The columns with more partners than are kept."""
@@ -116,21 +118,16 @@ class PairFile:
     def pairs_of(self, columns: Array) -> ColumnPairs:
         """The pairs of some columns, in their order."""
         columns = np.asarray(columns, dtype=np.int64)
-        begin, end = self._start[columns], self._start[columns + 1]
+        begin, end = self.start[columns], self.start[columns + 1]
         stored = self._file.array("pairs")
         raw = stored.touch(4 * begin, 4 * end).reshape(-1, 4)
         length = end - begin
         offset = np.cumsum(length) - length
         at = np.repeat(begin - offset, length) + np.arange(int(length.sum()))
-        rows = raw[at].astype(np.int64)
-        column = np.repeat(columns, length)
         size = self._file.array("size").take(columns).astype(np.int64)
-        first = np.full(len(at), self._segment), column, np.repeat(size, length)
-        return ColumnPairs(*first, *(rows[:, n] for n in range(4)))
-
-    def ranges(self, most: int, first: Array | None = None) -> list[tuple[int, int]]:
-        """Ranges of columns with about `most` pairs each; see `cut_ranges`."""
-        return cut_ranges(self._start, most, first)
+        return _make_pairs(
+            self._segment, np.repeat(columns, length), np.repeat(size, length), raw[at]
+        )
 
 
 def cut_ranges(start: Array, most: int, first: Array | None = None) -> list[tuple[int, int]]:
@@ -188,9 +185,7 @@ class PairSlices:
         at, to = np.searchsorted(self._columns, [begin, end]).tolist()
         column = self._columns[at:to].astype(np.int64)
         flat = self._file.array("pairs").slice(4 * (self._begin + at), 4 * (self._begin + to))
-        rows = flat.reshape(-1, 4).astype(np.int64)
-        first = np.full(len(column), self._segment), column, self._sizes[column]
-        return ColumnPairs(*first, *(rows[:, n] for n in range(4)))
+        return _make_pairs(self._segment, column, self._sizes[column], flat.reshape(-1, 4))
 
 
 VERSION = 2
@@ -289,7 +284,6 @@ class StoredGraph:
         return self._opened[segment, turned]
 
     def check(self) -> None:
-        """Verify every file."""
         self.file.check_all()
         for record in self.pair_files:
             _open_file(self._folder / record.name, record).check_all()
@@ -316,7 +310,6 @@ def write_graph(
     options: GraphOptions,
     pair_files: Iterable[PairFileRecord],
 ) -> NamedFile:
-    """Write the file that lists the files of a graph."""
     with ArrayFileWriter(index / name) as out:
         out.meta["version"] = VERSION
         out.meta["options"] = asdict(options)

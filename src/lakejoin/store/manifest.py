@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import xxhash
@@ -66,8 +66,6 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One version of an index."""
-
     version: int = 0
     created: str = ""
     lakes: tuple[str, ...] = ()
@@ -162,14 +160,8 @@ def _parts(options: dict[str, Any]) -> tuple[tuple[str, ...] | None, MeaningOpti
 
 
 def segment_from_json(body: dict[str, Any]) -> SegmentRecord:
-    """Parse the JSON of a segment record."""
     components = {name: ComponentRecord(**c) for name, c in body["components"].items()}
     return SegmentRecord(**{**body, "components": components, "dead": tuple(body["dead"])})
-
-
-def mark_dead(record: SegmentRecord, dead: set[int]) -> SegmentRecord:
-    """A segment record with more tables marked as removed."""
-    return replace(record, dead=tuple(sorted(set(record.dead) | dead)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +176,10 @@ class SourceState:
     skipped: tuple[Skipped, ...] = ()
 
     def same_as(self, file: SourceFile) -> bool:
-        """Whether the file is unchanged."""
         return self.size == file.size and self.mtime_ns == file.mtime_ns
 
 
 def write_sources(index: Location, name: str, sources: Mapping[str, SourceState]) -> NamedFile:
-    """Write the list of files next to the manifest."""
     import pyarrow as pa
 
     skipped = [(name, s) for name, state in sources.items() for s in state.skipped]
@@ -215,7 +205,6 @@ def write_sources(index: Location, name: str, sources: Mapping[str, SourceState]
 
 
 def read_sources(index: Location, file: NamedFile | None) -> dict[str, SourceState]:
-    """Read the files that an index was built from, by name."""
     if file is None:
         return {}
     data = _open(index, file)
@@ -234,11 +223,8 @@ def read_skipped(index: Location, file: NamedFile | None) -> list[Skipped]:
     """Read everything that was skipped, sorted by name."""
     if file is None:
         return []
-    rows: Iterable[dict[str, str]] = table_from_bytes(
-        _open(index, file).array("skipped").all()
-    ).to_pylist()
-    skipped = [Skipped(row["name"], row["reason"], row["detail"]) for row in rows]
-    return sorted(skipped, key=lambda s: s.name)
+    rows = table_from_bytes(_open(index, file).array("skipped").all()).drop_columns("source")
+    return sorted((Skipped(**row) for row in rows.to_pylist()), key=lambda s: s.name)
 
 
 def _open(index: Location, file: NamedFile) -> ArrayFile:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lakejoin.errors import BuildFailed, DamagedIndex
-from lakejoin.model import Array, ColumnType
+from lakejoin.errors import BuildFailed
+from lakejoin.model import Array, ColumnType, TextEncoder
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
 from lakejoin.store.compact_vectors import (
     CompactVectors,
@@ -21,42 +21,17 @@ from lakejoin.store.compact_vectors import (
     VectorSource,
     write_compact_vectors,
 )
-from lakejoin.store.dictionary import NOT_FOUND, Dictionary, Texts
+from lakejoin.store.dictionary import NOT_FOUND, Texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.store.catalog import Catalog
     from lakejoin.store.segment import Segment, SegmentRecord
 
 
 TEXT_TYPES = (ColumnType.TEXT, ColumnType.MIXED)
 STORED_SUFFIX = "\nkept"  # suffix of an identity (one line): full vectors are stored too
 _BATCH = 1 << 15  # vectors written at once
-
-
-class TextEncoder(Protocol):
-    """The interface of an encoder that this module needs; see `lakejoin.encoders`."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def version(self) -> str: ...
-
-    @property
-    def settings(self) -> Mapping[str, Any]: ...
-
-    @property
-    def identity(self) -> str:
-        """Identifies the encoder: only vectors of equal identity are comparable."""
-
-    @property
-    def dimension(self) -> int:
-        """The number of elements of a vector."""
-
-    def encode(self, texts: pa.LargeStringArray) -> Array:
-        """One float32 row per text, of length 1, or zero for a text without meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +47,6 @@ class MeaningOptions:
     keep: bool = False
 
 
-class TextSource(Protocol):
-    """What vectors are computed from: a `lakejoin.store.segment.Segment`."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """The tables and columns."""
-
-    @property
-    def indexed(self) -> Array:
-        """Whether each column is searched."""
-
-    @property
-    def dictionary(self) -> Dictionary:
-        """Maps values to codes and back."""
-
-    def group_sets(self) -> tuple[Array, Array, Array]:
-        """(group_start, set_start, groups): the groups of codes, and those of each column."""
-
-
 @dataclass(frozen=True, slots=True)
 class EncodedTexts:
     """A `VectorSource` that computes the vectors of a segment's texts on demand."""
@@ -101,25 +57,20 @@ class EncodedTexts:
 
     @property
     def count(self) -> int:
-        """The number of vectors."""
         return len(self.codes)
 
     @property
     def dimension(self) -> int:
-        """The number of elements of a vector."""
         return self.encoder.dimension
 
     def take(self, ids: Array) -> Array:
-        """The vectors with these ids."""
         codes = self.codes.take(np.asarray(ids, dtype=np.int64))
         return self.encoder.encode(self.texts.take(codes))
 
     def rows(self, ids: Array) -> tuple[Array, Array]:
-        """The vectors with these ids, and their rows."""
         return np.ascontiguousarray(self.take(ids), dtype=np.float32), np.arange(len(ids))
 
     def whole(self) -> Array | None:
-        """None: vectors are computed on demand."""
         return None
 
 
@@ -132,11 +83,9 @@ class StoredVectors:
 
     @property
     def count(self) -> int:
-        """The number of vectors."""
         return len(self.vectors) // self.dimension
 
     def take(self, ids: Array) -> Array:
-        """The vectors with these ids."""
         vectors, ids = self.rows(ids)
         return np.asarray(vectors[ids])
 
@@ -147,7 +96,6 @@ class StoredVectors:
         return np.asarray(raw.reshape(-1, self.dimension)), np.asarray(ids)
 
     def whole(self) -> Array | None:
-        """All vectors, verified."""
         return np.asarray(self.vectors.all().reshape(-1, self.dimension))
 
 
@@ -171,7 +119,7 @@ class MeaningComponent:
         """The encoder, and whether full vectors are stored: `lakejoin index` can change both."""
         return self.identity + (STORED_SUFFIX if self.keep else "")
 
-    def build(self, source: TextSource, out: ArrayFileWriter) -> None:
+    def build(self, source: Segment, out: ArrayFileWriter) -> None:
         """Write the codes with a vector, the compact form, and full vectors if wanted."""
         encoder = self._open()
         codes = codes_with_meaning(source)
@@ -219,7 +167,7 @@ def _matrix_on_disk(source: VectorSource) -> Iterator[Array]:
         yield matrix
 
 
-def columns_with_meaning(source: TextSource) -> Array:
+def columns_with_meaning(source: Segment) -> Array:
     """Whether each column has vectors: it is searched and contains text."""
     import pyarrow as pa
 
@@ -229,7 +177,7 @@ def columns_with_meaning(source: TextSource) -> Array:
     return with_meaning
 
 
-def codes_with_meaning(source: TextSource) -> Array:
+def codes_with_meaning(source: Segment) -> Array:
     """The codes of all values in columns with vectors, ascending."""
     group_start, set_start, groups = source.group_sets()
     size: Array = np.diff(group_start.astype(np.int64))
@@ -254,20 +202,18 @@ class MeaningVectors:
         self.codes = file.array("codes")
         self.vectors = file.array("vectors") if "vectors" in file.names() else None
         size = len(self) * self.dimension
-        if not self.identity or self.dimension < 1:
-            self._damaged()
-        if self.vectors is not None and len(self.vectors) != size:
-            self._damaged()
+        complete = self.vectors is None or len(self.vectors) == size
+        if not (self.identity and self.dimension >= 1 and complete):
+            raise file.inconsistency()
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @cached_property
     def compact(self) -> CompactVectors:
-        """The compact form of the vectors."""
         compact = CompactVectors.open(self.file)
         if (compact.count, compact.dimension) != (len(self), self.dimension):
-            self._damaged()
+            raise self.file.inconsistency()
         return compact
 
     def source(self, texts: Texts, encoder: TextEncoder | None) -> VectorSource:
@@ -285,14 +231,8 @@ class MeaningVectors:
         """The vector ids of codes; each must have a vector."""
         return np.searchsorted(self.codes.all(), codes)
 
-    def _damaged(self) -> None:
-        raise DamagedIndex(
-            f"the index is damaged: {self.file.location} is inconsistent; rebuild it with: "
-            "lakejoin index --full"
-        )
 
-
-def meaning_agrees(source: TextSource, stored: MeaningVectors) -> bool:
+def meaning_agrees(source: Segment, stored: MeaningVectors) -> bool:
     """Whether the stored vectors cover exactly the values of columns with vectors."""
     if not np.array_equal(codes_with_meaning(source), stored.codes.all()):
         return False

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.model import Array
-from lakejoin.store.dictionary import string_buffers
+from lakejoin.model import Array, string_buffers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +34,6 @@ class ParsedValues:
         return len(self.kinds)
 
     def take(self, which: Array) -> ParsedValues:
-        """The readings of some of the texts."""
         return ParsedValues(self.kinds[which], self.values[which])
 
     def share(self, *kinds: int) -> float:
@@ -88,7 +86,7 @@ def column_numbers(parsed: ParsedValues) -> Array:
     >>> column_numbers(parse_values(pa.array(["7", "-0.5", "n/a"], pa.large_string()))).tolist()
     [7.0, -0.5, nan]
     """
-    return _with_commas(parsed, _plain_kinds())
+    return _with_commas(parsed)
 
 
 def column_degrees(parsed: ParsedValues) -> Array:
@@ -101,21 +99,16 @@ def column_degrees(parsed: ParsedValues) -> Array:
     """
     from lakejoin.kernels.coordinate_texts import DEGREES, LATITUDE, LONGITUDE
 
-    return _with_commas(parsed, [*_plain_kinds(), DEGREES, LATITUDE, LONGITUDE])
+    return _with_commas(parsed, DEGREES, LATITUDE, LONGITUDE)
 
 
-def _plain_kinds() -> list[int]:
-    from lakejoin.kernels.coordinate_texts import NUMBER
-
-    return [NUMBER]
-
-
-def _with_commas(parsed: ParsedValues, kinds: list[int]) -> Array:
-    from lakejoin.kernels.coordinate_texts import COMMAS, GROUPS, KIND_COUNT, THREE
+def _with_commas(parsed: ParsedValues, *kinds: int) -> Array:
+    """The numbers of texts that are numbers, or of one of these kinds."""
+    from lakejoin.kernels.coordinate_texts import COMMAS, GROUPS, KIND_COUNT, NUMBER, THREE
 
     there = np.bincount(parsed.kinds, minlength=KIND_COUNT) > 0
     scale = np.full(KIND_COUNT, np.nan)
-    scale[kinds] = 1.0
+    scale[[NUMBER, *kinds]] = 1.0
     if there[COMMAS] and not there[GROUPS]:
         scale[[COMMAS, THREE]] = 1.0
     elif there[GROUPS] and not there[COMMAS]:
@@ -156,7 +149,6 @@ def parse_points(
 
 
 def are_on_globe(pairs: Array) -> Array:
-    """Which (latitude, longitude) pairs are on the globe."""
     with np.errstate(invalid="ignore"):
         return np.asarray((np.abs(pairs[:, 0]) <= 90) & (np.abs(pairs[:, 1]) <= 180))
 
@@ -196,7 +188,6 @@ def _of_dimension(parsed: ParsedValues, dimension: int) -> Array:
 
 
 def vector_share(parsed: ParsedValues, dimension: int) -> float:
-    """The share of the texts that are vectors of this dimension."""
     return float(_of_dimension(parsed, dimension).mean()) if len(parsed) else 0.0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,13 +30,15 @@ from lakejoin.store.parsed_numbers import (
     parse_vectors,
     vector_share,
 )
-from lakejoin.store.point_kinds import COORDINATES, NUMBER, VECTOR, PointSet, PointSource
 from lakejoin.store.rows import NULL
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.store.point_sets import PointSets
+    from lakejoin.store.segment import Segment
+
+NUMBER, COORDINATES, VECTOR = KINDS = ("number", "place", "vector")
 
 _SLICE = 1 << 18  # values parsed at once
 _SAMPLE = 64  # values that decide whether a text column is examined
@@ -46,7 +49,17 @@ _NUMERIC = (ColumnType.INTEGER, ColumnType.DECIMAL)
 _FINE = 0.5
 
 
-def find_point_sets(source: PointSource) -> Iterator[PointSet]:
+@dataclass(frozen=True, slots=True, eq=False)
+class PointSet:
+    """A set to be written: distinct points (n, d) in order, and the number of rows of each."""
+
+    kind: str
+    columns: tuple[int, ...]
+    points: Array
+    repeats: Array
+
+
+def find_point_sets(source: Segment) -> Iterator[PointSet]:
     """Find the point sets of all tables: numbers, then coordinates, then vectors of each table."""
     reader = _Reader(source)
     tables = source.catalog.tables
@@ -55,8 +68,7 @@ def find_point_sets(source: PointSource) -> Iterator[PointSet]:
         yield from reader.table(begin, begin + count)
 
 
-def point_sets_agree(source: PointSource, stored: PointSets) -> bool:
-    """Whether the stored point sets match the rows."""
+def point_sets_agree(source: Segment, stored: PointSets) -> bool:
     count = 0
     for point_set in find_point_sets(source):
         if count == stored.count or not _same(point_set, stored, count):
@@ -75,7 +87,7 @@ def _same(points: PointSet, stored: PointSets, set_id: int) -> bool:
 class _Reader:
     """Reads a segment's columns; parses every distinct value only once."""
 
-    def __init__(self, source: PointSource) -> None:
+    def __init__(self, source: Segment) -> None:
         columns = source.catalog.columns
         self._rows = source.rows
         self._texts = source.dictionary.texts
@@ -147,15 +159,10 @@ class _Reader:
         degrees = column_degrees(parsed)
         if float(np.isfinite(degrees).mean()) < KIND_SHARE:
             return None
+        north, east = map(parsed.share, (coordinate_texts.LATITUDE, coordinate_texts.LONGITUDE))
         letters = ""
-        if parsed.share(coordinate_texts.LATITUDE) >= KIND_SHARE / 2 and not parsed.share(
-            coordinate_texts.LONGITUDE
-        ):
-            letters = LATITUDE
-        elif parsed.share(coordinate_texts.LONGITUDE) >= KIND_SHARE / 2 and not parsed.share(
-            coordinate_texts.LATITUDE
-        ):
-            letters = LONGITUDE
+        if max(north, east) >= KIND_SHARE / 2 and not min(north, east):
+            letters = LATITUDE if north else LONGITUDE
         return AxisColumn(column, self._names[column], degrees, letters)
 
     def _several(

@@ -7,28 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lakejoin.errors import DamagedIndex
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
-from lakejoin.store.point_kinds import COORDINATES, KINDS, NUMBER, VECTOR, PointSet, PointSource
+from lakejoin.store.point_detection import KINDS, VECTOR, PointSet, find_point_sets
 
 if TYPE_CHECKING:
-    pass
-
-
-__all__ = [
-    "BLOCK",
-    "COORDINATES",
-    "KINDS",
-    "NO_COLUMN",
-    "NUMBER",
-    "VECTOR",
-    "PointSet",
-    "PointSets",
-    "PointSource",
-    "PointsComponent",
-    "PointsWriter",
-]  # fmt: skip
+    from lakejoin.store.segment import Segment
 
 BLOCK = 256  # points per bounding box
 NO_COLUMN = np.uint32(0xFFFFFFFF)
@@ -36,16 +20,11 @@ NO_COLUMN = np.uint32(0xFFFFFFFF)
 
 @dataclass(frozen=True, slots=True)
 class PointsComponent:
-    """The point sets as a component of the index."""
-
     name: ClassVar[str] = "points"
     version: ClassVar[int] = 1
     made_with: ClassVar[str] = ""
 
-    def build(self, source: PointSource, out: ArrayFileWriter) -> None:
-        """Find the point sets of all tables and write them."""
-        from lakejoin.store.point_detection import find_point_sets
-
+    def build(self, source: Segment, out: ArrayFileWriter) -> None:
         writer = PointsWriter(out)
         for point_set in find_point_sets(source):
             writer.add(point_set)
@@ -53,8 +32,6 @@ class PointsComponent:
 
 
 class PointsWriter:
-    """Writes point sets one after another."""
-
     def __init__(self, out: ArrayFileWriter) -> None:
         self._out = out
         self._sets: list[tuple[int, ...]] = []
@@ -161,14 +138,10 @@ class PointSets:
             need = self.sizes * self.dimensions * widths[self.forms]
             valid = bool((self.starts + need <= len(self.pool)).all())
         if not valid:
-            raise DamagedIndex(
-                f"the index is damaged: {file.location} is inconsistent; rebuild it with: "
-                "lakejoin index --full"
-            )
+            raise file.inconsistency()
 
     @property
     def count(self) -> int:
-        """The number of point sets."""
         return len(self.kinds)
 
     def kind(self, s: int) -> str:
@@ -181,7 +154,6 @@ class PointSets:
         return (first,) if second == NO_COLUMN else (first, second)
 
     def dimension(self, s: int) -> int:
-        """The dimension of its points."""
         return int(self.dimensions[s])
 
     def size(self, s: int) -> int:
@@ -247,5 +219,4 @@ def _is_whole(numbers: Array, power: int) -> bool:
 
 
 def widen_numbers(stored: Array, power: int) -> Array:
-    """The original numbers, as float64."""
     return stored.astype(np.float64) if power == 0 else stored / 10.0**power

@@ -22,7 +22,7 @@ for every list entry its position, the number of the column's values up to there
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,32 +30,19 @@ from lakejoin.errors import BuildFailed
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
+if TYPE_CHECKING:
+    from lakejoin.store.segment import Segment
+
 MARK = 64  # groups between two marks in a long set
 SAMPLE = 64  # groups between two sampled ones
 
 
-class PostingSource(Protocol):
-    """What posting lists are built from: a `lakejoin.store.segment.Segment`."""
-
-    @property
-    def column_count(self) -> int:
-        """The number of columns of the segment."""
-
-    def posting_lists(self) -> tuple[Array, Array, Array]:
-        """(group_start, list_start, list_columns), groups by ascending length of their list."""
-
-    def repeats(self, column: int) -> Array | None:
-        """The multiplicities of an indexed column's set in code order; None if all are one."""
-
-
 class PostingsComponent:
-    """The posting lists as a component of the index."""
-
     name = "postings"
     version = 3
     made_with = ""
 
-    def build(self, source: PostingSource, out: ArrayFileWriter) -> None:
+    def build(self, source: Segment, out: ArrayFileWriter) -> None:
         """Write the groups, their posting lists, the sets and their multiplicities."""
         from lakejoin.kernels.packing import pack_lists, transpose_lists
 
@@ -81,7 +68,7 @@ class PostingsComponent:
         _write_marks(set_start, groups, begin, packed, out)
         self._write_repeats(source, out)
 
-    def _write_repeats(self, source: PostingSource, out: ArrayFileWriter) -> None:
+    def _write_repeats(self, source: Segment, out: ArrayFileWriter) -> None:
         from lakejoin.kernels.packing import pack_counts
 
         begin = np.zeros(source.column_count + 1, dtype=np.int64)
@@ -141,8 +128,6 @@ def _narrow(begin: Array) -> Array:
 
 
 class Postings:
-    """The opened posting lists of a segment."""
-
     def __init__(self, file: ArrayFile) -> None:
         self._by_size = file.array("by_size")
         self._size_rank = file.array("stand")
@@ -160,7 +145,6 @@ class Postings:
 
     @property
     def groups(self) -> int:
-        """The number of groups."""
         return len(self._group_start) - 1
 
     @property
@@ -189,11 +173,9 @@ class Postings:
         return self._size_rank.take(columns)
 
     def columns_at(self, size_ranks: Array) -> Array:
-        """The columns with these size ranks."""
         return self._by_size.take(size_ranks)
 
     def list_lengths(self, groups: Array) -> Array:
-        """The lengths of the posting lists of groups."""
         nth = np.searchsorted(self._length_group.all(), groups, side="right") - 1
         return self._length.take(nth)
 

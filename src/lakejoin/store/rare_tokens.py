@@ -12,18 +12,16 @@ per token; three tokens per value, at least 64), 8 bytes per value of the segmen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lakejoin.errors import DamagedIndex
 from lakejoin.model import Array, ColumnType
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.catalog import Catalog
-from lakejoin.store.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from lakejoin.store.dictionary import Texts
+    from lakejoin.store.segment import Segment
 
 MOST = 2048  # tokens per column at most
 FEW = 64  # allowed for every column
@@ -34,43 +32,18 @@ _RANGES = 16  # of hashes, sorted one after another
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-class RareTokenSource(Protocol):
-    """What tokens are extracted from: a `lakejoin.store.segment.Segment`."""
-
-    @property
-    def column_count(self) -> int:
-        """The number of columns of the segment."""
-
-    @property
-    def indexed(self) -> Array:
-        """Whether each column is searched."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """The tables and columns."""
-
-    @property
-    def dictionary(self) -> Dictionary:
-        """Maps values to codes and back."""
-
-    def group_sets(self) -> tuple[Array, Array, Array]:
-        """(group_start, set_start, groups): the groups of codes, and those of each column."""
-
-
 class RareTokensComponent:
-    """The rare tokens as a component of the index."""
-
     name: ClassVar[str] = "pieces"
     version: ClassVar[int] = 1
     made_with: ClassVar[str] = ""
 
-    def build(self, source: RareTokenSource, out: ArrayFileWriter) -> None:
+    def build(self, source: Segment, out: ArrayFileWriter) -> None:
         """Write the samples of all columns, by token."""
         for name, array in _arrays(source).items():
             out.add(name, array)
 
 
-def _arrays(source: RareTokenSource) -> dict[str, Array]:
+def _arrays(source: Segment) -> dict[str, Array]:
     from lakejoin.kernels.rare_token_samples import MAX_COUNTED, sample_column_tokens
 
     columns = columns_with_rare_tokens(source)
@@ -100,7 +73,7 @@ def _arrays(source: RareTokenSource) -> dict[str, Array]:
     return {"limit": limit, **_by_token(tokens[:total], column_of_token)}
 
 
-def columns_with_rare_tokens(source: RareTokenSource) -> Array:
+def columns_with_rare_tokens(source: Segment) -> Array:
     """The columns that have tokens."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -112,7 +85,6 @@ def columns_with_rare_tokens(source: RareTokenSource) -> Array:
 
 
 def _most(columns: Array, group_start: Array, set_start: Array, groups: Array) -> Array:
-    """The number of tokens each column may keep."""
     before = np.concatenate(([0], np.cumsum(np.diff(group_start)[groups])))
     sizes = (before[set_start[1:]] - before[set_start[:-1]])[columns]
     return np.asarray(np.clip(PER_VALUE * sizes, FEW, MOST))
@@ -163,10 +135,7 @@ class RareTokens:
         self._column = file.array("column")
         self.limit = file.array("limit").all()
         if len(self._tag) != len(self._column):
-            raise DamagedIndex(
-                f"the index is damaged: {file.location} is inconsistent; rebuild it with: "
-                "lakejoin index --full"
-            )
+            raise file.inconsistency()
 
     def __len__(self) -> int:
         return len(self._tag)
@@ -187,7 +156,6 @@ class RareTokens:
         return span, self._column.touch(span[:, 0], span[:, 1])
 
 
-def rare_tokens_agree(source: RareTokenSource, stored: RareTokens) -> bool:
-    """Whether the stored tokens match the values."""
+def rare_tokens_agree(source: Segment, stored: RareTokens) -> bool:
     expected, file = _arrays(source), stored.file
     return all(np.array_equal(array, file.array(name).all()) for name, array in expected.items())

@@ -46,7 +46,6 @@ class RowsWriter:
         out.begin("local", np.dtype(np.uint8))
 
     def add(self, column: ColumnData) -> None:
-        """Add a column's cells."""
         cells = column.cells
         distinct = len(column.tokens) + len(column.spellings)
         if cells.itemsize * len(cells) + 4 * distinct < 4 * len(cells):
@@ -77,11 +76,6 @@ def _counts_up(cells: Array) -> bool:
     return bool(np.array_equal(cells, np.arange(len(cells), dtype=cells.dtype)))
 
 
-def _counted(codes: Array) -> tuple[Array, Array]:
-    distinct, counts = np.unique(codes, return_counts=True)
-    return distinct, counts.astype(np.int64)
-
-
 def _pick(ids: Array, cells: Array) -> Array:
     """The value id of each cell; a cell with all bits set is null."""
     missing = cells == np.iinfo(cells.dtype).max
@@ -92,8 +86,6 @@ def _pick(ids: Array, cells: Array) -> Array:
 
 
 class Rows:
-    """The opened rows of a segment."""
-
     def __init__(self, file: ArrayFile, tokens: int) -> None:
         self.tokens = tokens
         self.local_cells = file.array("local")
@@ -109,13 +101,12 @@ class Rows:
 
     def local(self, column: int, rows: int) -> tuple[Array | None, Array]:
         """(local ids, or None for the direct form; value ids) of a column of `rows` rows."""
-        begin, end = int(self.ids_start[column]), int(self.ids_start[column + 1])
-        width = int(self.width[column])
-        if width == 0:
-            return None, self.ids.slice(begin, end)
-        at = int(self.local_start[column])
-        cells = self.local_cells.slice(at, at + rows * width).view(f"<u{width}")
-        return cells, self.ids.slice(begin, end)
+        ids = self.ids.slice(*self.ids_start[column : column + 2].tolist())
+        return (self._local_cells(column, 0, rows) if self.width[column] else None), ids
+
+    def _local_cells(self, column: int, begin: int, end: int) -> Array:
+        width, at = int(self.width[column]), int(self.local_start[column])
+        return self.local_cells.slice(at + begin * width, at + end * width).view(f"<u{width}")
 
     def cells(self) -> SegmentCells:
         """All columns at once, verified, for compiled code."""
@@ -135,13 +126,10 @@ class Rows:
         """The value ids of the rows [begin, end) of a column, like a slice; nulls are `NULL`."""
         begin, stop, _ = slice(begin, end).indices(rows)
         stop = max(begin, stop)
-        first = int(self.ids_start[column])
-        width = int(self.width[column])
-        if width == 0:
+        first, last = self.ids_start[column : column + 2].tolist()
+        if self.width[column] == 0:
             return self.ids.slice(first + begin, first + stop)
-        at = int(self.local_start[column])
-        cells = self.local_cells.slice(at + begin * width, at + stop * width).view(f"<u{width}")
-        return _pick(self.ids.slice(first, int(self.ids_start[column + 1])), cells)
+        return _pick(self.ids.slice(first, last), self._local_cells(column, begin, stop))
 
     def codes_of(self, value_ids: Array) -> Array:
         """The codes of value ids: spellings become their canonical value; nulls stay null."""
@@ -161,7 +149,7 @@ class Rows:
         cells, ids = self.local(column, rows)
         if cells is None:
             codes = self.codes_of(ids)
-            return _counted(codes[codes != NULL])
+            return np.unique(codes[codes != NULL], return_counts=True)
         weights = np.bincount(np.minimum(cells, len(ids)), minlength=len(ids) + 1)[:-1]
         if len(ids) and ids[-1] < self.tokens:  # no spellings: every value id is a code, once
             order = np.argsort(ids)
@@ -224,7 +212,6 @@ class Spill:
         return load
 
     def close(self) -> None:
-        """Close and drop the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -22,13 +22,14 @@ from lakejoin.store.meaning_vectors import (
     columns_with_meaning,
     meaning_agrees,
 )
+from lakejoin.store.point_detection import point_sets_agree
 from lakejoin.store.point_sets import PointsComponent, PointSets
 from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rare_tokens import RareTokens, RareTokensComponent, rare_tokens_agree
-from lakejoin.store.row_filters import BloomFilter
 from lakejoin.store.rows import Rows
 from lakejoin.store.sketches import PERMUTATIONS, SketchComponent, Sketches, SketchOptions
 from lakejoin.store.super_keys import (
+    BloomFilter,
     SuperKeyComponent,
     SuperKeyOptions,
     SuperKeys,
@@ -69,7 +70,6 @@ class SegmentRecord:
 
     @property
     def bytes(self) -> int:
-        """The total size of its files."""
         return sum(c.bytes for c in self.components.values())
 
 
@@ -97,27 +97,22 @@ class Segment:
 
     @cached_property
     def catalog(self) -> Catalog:
-        """The tables and columns."""
         return Catalog(self.file("catalog"))
 
     @cached_property
     def dictionary(self) -> Dictionary:
-        """Maps values to codes and back."""
         return Dictionary(self.file("dictionary"))
 
     @cached_property
     def rows(self) -> Rows:
-        """The rows as value ids."""
         return Rows(self.file("rows"), len(self.dictionary))
 
     @cached_property
     def postings(self) -> Postings:
-        """The inverted index."""
         return Postings(self.file(PostingsComponent.name, PostingsComponent.version))
 
     @cached_property
     def sketches(self) -> Sketches:
-        """The signatures of the sets."""
         return Sketches(self.file(SketchComponent.name, SketchComponent.version))
 
     @property
@@ -135,12 +130,10 @@ class Segment:
 
     @cached_property
     def rare_tokens(self) -> RareTokens:
-        """The rare words and numbers of the columns."""
         return RareTokens(self.file(RareTokensComponent.name, RareTokensComponent.version))
 
     @cached_property
     def meaning(self) -> MeaningVectors:
-        """The vectors of the text values."""
         return MeaningVectors(self.file(MeaningComponent.name, MeaningComponent.version))
 
     @cached_property
@@ -155,7 +148,6 @@ class Segment:
 
     @property
     def column_count(self) -> int:
-        """The number of columns of the segment."""
         return self.record.columns
 
     @cached_property
@@ -273,7 +265,7 @@ class Segment:
         if MeaningComponent.name in record.components:
             checks.append(("vectors match the texts", lambda: meaning_agrees(self, self.meaning)))
         if PointsComponent.name in record.components:
-            checks.append(("points match the rows", self._points_match_rows))
+            checks.append(("points match the rows", lambda: point_sets_agree(self, self.points)))
         return checks
 
     def _codes_return(self) -> bool:
@@ -293,11 +285,6 @@ class Segment:
             if not np.array_equal(self.postings.repeats_of(column), counts):
                 return False
         return True
-
-    def _points_match_rows(self) -> bool:
-        from lakejoin.store.point_detection import point_sets_agree
-
-        return point_sets_agree(self, self.points)
 
     def _lists_match_sets(self) -> bool:
         starts = self.postings.group_start()

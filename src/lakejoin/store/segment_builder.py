@@ -12,10 +12,10 @@ import numpy as np
 
 from lakejoin.errors import BuildFailed
 from lakejoin.locations import Location
-from lakejoin.model import Array, ColumnData, ColumnType, TableData
+from lakejoin.model import Array, ColumnData, ColumnType, TableData, string_buffers
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.catalog import CatalogWriter, ColumnEntry
-from lakejoin.store.dictionary import string_buffers, write_directory, write_texts
+from lakejoin.store.dictionary import write_directory, write_texts
 from lakejoin.store.rows import NULL, ArrayLoader, RowsWriter, Spill
 from lakejoin.store.segment import (
     Component,
@@ -49,7 +49,6 @@ class TextBuffer:
         self.bytes = 0
 
     def add(self, texts: pa.LargeStringArray) -> None:
-        """Add the strings of an array."""
         offsets, data = string_buffers(texts)
         used = data[int(offsets[0]) : int(offsets[-1])]
         lengths = np.diff(offsets).astype(np.uint32)
@@ -100,7 +99,6 @@ class SegmentBuilder:
 
     @property
     def columns(self) -> int:
-        """The number of columns added."""
         return len(self._indexed)
 
     @property
@@ -175,7 +173,6 @@ class SegmentBuilder:
         return add_components(Segment(self._location, record, fresh_lists=lists), components)
 
     def abandon(self) -> None:
-        """Close and remove what was written so far."""
         self._rows_file.__exit__(RuntimeError, None, None)
         self._spill.close()
         self._location.remove()

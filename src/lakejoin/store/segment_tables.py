@@ -22,22 +22,18 @@ class SegmentTables:
 
     @cached_property
     def first(self) -> Array:
-        """The first column of each table."""
         return np.asarray(self._segment.catalog.tables["first"].to_numpy())
 
     @cached_property
     def width(self) -> Array:
-        """The number of columns of each table."""
         return np.asarray(self._segment.catalog.tables["width"].to_numpy())
 
     @cached_property
     def rows(self) -> Array:
-        """The number of rows of each table."""
         return np.asarray(self._segment.catalog.tables["rows"].to_numpy())
 
     @cached_property
     def deleted_columns(self) -> Array:
-        """The columns of deleted tables."""
         return self.columns_of(np.array(self._segment.record.dead, dtype=np.int64))
 
     def profile(self, name: str) -> Array:
@@ -47,7 +43,6 @@ class SegmentTables:
         return self._profiles[name]
 
     def table_of(self, column: int) -> int:
-        """The table that a column belongs to."""
         return int(np.searchsorted(self.first, column, side="right")) - 1
 
     def columns_of(self, tables: Array) -> Array:
@@ -58,11 +53,9 @@ class SegmentTables:
         return np.repeat(self.first[tables] - begin, width) + np.arange(width.sum())
 
     def table_name(self, table: int) -> str:
-        """The name of a table."""
         return str(self._segment.catalog.tables["name"][table].as_py())
 
     def column_name(self, column: int) -> str:
-        """The name of a column."""
         return str(self._segment.catalog.columns["name"][column].as_py())
 
     def size_of(self, column: int) -> int:

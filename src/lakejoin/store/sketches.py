@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from lakejoin.errors import DamagedIndex, InputError
+from lakejoin.errors import InputError
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from lakejoin.store.segment import Segment
 
 
 def optimal_uppers(sizes: Array, partitions: int) -> Array:
@@ -78,31 +80,14 @@ class SketchOptions:
             raise InputError(f"unknown partitioning {self.partitioning!r}; use one of {known}")
 
 
-class SetSource(Protocol):
-    """What signatures are computed from: a `lakejoin.store.segment.Segment`."""
-
-    @property
-    def column_count(self) -> int:
-        """The number of columns of the segment."""
-
-    @property
-    def dictionary(self) -> Dictionary:
-        """Maps values to codes and back."""
-
-    def group_sets(self) -> tuple[Array, Array, Array]:
-        """(group_start, set_start, groups): the groups of codes, and those of each column."""
-
-
 @dataclass(frozen=True, slots=True)
 class SketchComponent:
-    """The signatures as a component of the index."""
-
     options: SketchOptions = field(default_factory=SketchOptions)
     name: ClassVar[str] = "sketches"
     version: ClassVar[int] = 2
     made_with: ClassVar[str] = ""
 
-    def build(self, source: SetSource, out: ArrayFileWriter) -> None:
+    def build(self, source: Segment, out: ArrayFileWriter) -> None:
         """Write the signatures of every searched column that has a value."""
         from lakejoin.kernels.minhash import sketch_groups
 
@@ -181,7 +166,6 @@ class SketchHits:
     bytes: int = 0
 
     def without(self, columns: Array) -> SketchHits:
-        """The same hits without some columns."""
         return replace(self, numbers=self.numbers[:, ~np.isin(self.numbers[1], columns)])
 
 
@@ -189,8 +173,6 @@ NO_HITS = SketchHits(np.zeros((5, 0)))
 
 
 class Sketches:
-    """The opened signatures of a segment."""
-
     def __init__(self, file: ArrayFile) -> None:
         from lakejoin.kernels.lsh_forest import ForestShape
         from lakejoin.kernels.lsh_forest_search import pack_forest, search_forest
@@ -216,7 +198,7 @@ class Sketches:
         shape = ForestShape.of(self.classes, len(self.upper))
         expected = self.permutations * np.array([self.classes, shape.buckets + 1, self.classes])
         if [len(word), len(bucket), len(signature)] != expected.tolist():
-            self._damaged()
+            raise self._file.inconsistency()
         self._handed_over = pack_forest(
             shape.as_tuple(),
             (word.offset, bucket.offset, signature.offset),
@@ -252,11 +234,5 @@ class Sketches:
         if noted:
             self._file.check_marked(pending)
         if classes < 0:
-            self._damaged()
+            raise self._file.inconsistency()
         return SketchHits(numbers, classes, remaining, 4 * (read + classes * self.permutations))
-
-    def _damaged(self) -> None:
-        raise DamagedIndex(
-            f"the index is damaged: {self._file.location} is inconsistent; rebuild it with: "
-            "lakejoin index --full"
-        )

@@ -80,7 +80,6 @@ class Snapshot:
         return None
 
     def skipped(self) -> list[Skipped]:
-        """The files and parts that were skipped, with reasons."""
         return read_skipped(self.location, self.manifest.files)
 
     def check(self) -> Iterator[CheckResult]:
@@ -125,7 +124,6 @@ class Snapshot:
 
 
 def segment_folder(index: Location, record: SegmentRecord) -> Location:
-    """The folder of a segment."""
     return index / "segments" / record.id
 
 

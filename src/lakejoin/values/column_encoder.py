@@ -59,17 +59,17 @@ class ColumnEncoder:
         self._cells: list[Array] = []
 
     def append(self, array: pa.Array | pa.ChunkedArray) -> None:
-        """Add the next rows."""
         import pyarrow as pa
 
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
         for chunk in chunks:
-            self._cells.append(self._narrow(self._ids(chunk)))
+            ids = self._ids(chunk)  # first, as it adds to the table
+            self._cells.append(narrow_ids(ids, self._table.count))
 
     def append_chunk(self, part: ColumnChunk) -> None:
         """Add rows that were encoded elsewhere."""
         ids = self._table.add(part.dictionary)
-        self._cells.append(self._narrow(_look_up(part.cells, ids)))
+        self._cells.append(narrow_ids(_look_up(part.cells, ids), self._table.count))
 
     def to_chunk(self) -> ColumnChunk:
         """The rows added so far, to be appended to another encoder."""
@@ -99,9 +99,6 @@ class ColumnEncoder:
         ids = self._table.add(repair_text(print_array(distinct)))
         indices = encoded.indices.cast(pa.uint32()).fill_null(len(ids)).to_numpy()
         return _look_up(indices, ids)
-
-    def _narrow(self, ids: Array) -> Array:
-        return narrow_ids(ids, self._table.count)
 
     def _all_cells(self) -> Array:
         dtype = cell_type(self._table.count)
@@ -310,11 +307,20 @@ def _examples(
         chosen = _most_frequent(counts)
     else:
         chosen = np.linspace(0, len(tokens) - 1, EXAMPLES).astype(np.int64)
-    shown = []
-    for token in chosen.tolist():
-        text = _as_written(token, tokens, counts, spellings, spelling_counts, spelling_token)
-        shown.append(text if len(text) <= LONGEST_EXAMPLE else text[: LONGEST_EXAMPLE - 1] + "…")
-    return tuple(shown)
+
+    def as_written(token: int) -> str:
+        """The most frequent spelling of a token in the column."""
+        variants = np.flatnonzero(spelling_token == token)
+        if not len(variants):
+            return str(tokens[token].as_py())
+        best = variants[int(spelling_counts[variants].argmax())]
+        plain = counts[token] - spelling_counts[variants].sum()
+        most = tokens[token] if plain >= spelling_counts[best] else spellings[int(best)]
+        return str(most.as_py())
+
+    texts = [as_written(token) for token in chosen.tolist()]
+    longest = LONGEST_EXAMPLE
+    return tuple(t if len(t) <= longest else t[: longest - 1] + "…" for t in texts)
 
 
 def _most_frequent(counts: Array) -> Array:
@@ -325,20 +331,3 @@ def _most_frequent(counts: Array) -> Array:
         once = np.flatnonzero(counts[: 2 * EXAMPLES] == 1)
         repeated = np.sort(np.concatenate([repeated, once]))
     return repeated[np.argsort(-counts[repeated], kind="stable")][:EXAMPLES]
-
-
-def _as_written(
-    token: int,
-    tokens: pa.LargeStringArray,
-    counts: Array,
-    spellings: pa.LargeStringArray,
-    spelling_counts: Array,
-    spelling_token: Array,
-) -> str:
-    """The most frequent spelling of a token in the column."""
-    variants = np.flatnonzero(spelling_token == token)
-    if not len(variants):
-        return str(tokens[token].as_py())
-    best = variants[int(spelling_counts[variants].argmax())]
-    plain = counts[token] - spelling_counts[variants].sum()
-    return str((tokens[token] if plain >= spelling_counts[best] else spellings[int(best)]).as_py())

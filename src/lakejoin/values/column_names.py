@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable, Sequence
 
 from lakejoin.errors import InputError
+from lakejoin.text_format import counted
 
 _LONGEST = 200
 _NEAR = 3
@@ -128,12 +129,8 @@ def _nearest(names: Sequence[str], on: str) -> str:
     loose = {_loose(name): name for name in reversed(names)}
     near = difflib.get_close_matches(_loose(on), loose, n=_NEAR, cutoff=0.5)
     near += [key for key in loose if _loose(on) in key and key not in near][: _NEAR - len(near)]
-    count = f"({_columns(len(names))})"
+    count = f"({counted(len(names), 'column')})"
     if near:
         return "did you mean " + " or ".join(repr(loose[key]) for key in near) + f"? {count}"
     shown = ", ".join(map(repr, names[:_NEAR])) + (", …" if len(names) > _NEAR else "")
     return f"it has {shown} {count}"
-
-
-def _columns(count: int) -> str:
-    return f"{count:,} column" + ("" if count == 1 else "s")

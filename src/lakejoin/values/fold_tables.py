@@ -104,7 +104,6 @@ def _unsafe(decomposed: str, folded: str, composing: frozenset[str]) -> bool:
 
 @cache
 def empty_tables() -> FoldTables:
-    """Empty tables, for texts that are all ASCII."""
     import numpy as np
 
     kinds = (np.int16, np.uint8, np.int32, np.uint8)

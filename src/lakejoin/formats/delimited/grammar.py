@@ -12,6 +12,7 @@ from lakejoin.model import Array, Dialect
 
 BLANK_RUNS = " +"
 _LF, _CR = 10, 13
+_SAMPLED = 400  # records
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,6 @@ class Grammar:
 
     @staticmethod
     def of(dialect: Dialect) -> Grammar:
-        """The grammar of a dialect."""
         text = dialect.delimiter
         collapse = text == BLANK_RUNS
         skip = len(text) == 2 and text[1] == " " and text[0] != " "
@@ -67,7 +67,6 @@ class Tokens:
 
     @property
     def rows(self) -> int:
-        """The number of records."""
         return len(self.row_kind)
 
     def raw(self, row: int) -> bytes:
@@ -131,7 +130,6 @@ def quotes_are_regular(data: Array, grammar: Grammar) -> bool:
 
 
 def quote_positions(data: Array, grammar: Grammar) -> Array:
-    """The positions of the quotes."""
     return np.flatnonzero(data == grammar.quote) if grammar.quote >= 0 else np.zeros(0, np.int64)
 
 
@@ -200,7 +198,7 @@ class RecordSample:
     stray: frozenset[int] = frozenset()
 
 
-def sample_records(text: str, dialect: Dialect, most: int = 400) -> RecordSample:
+def sample_records(text: str, dialect: Dialect) -> RecordSample:
     """The first records of a text, including blank ones.
 
     Regular text is parsed by the `csv` module, which avoids loading a compiled kernel.
@@ -211,16 +209,16 @@ def sample_records(text: str, dialect: Dialect, most: int = 400) -> RecordSample
     grammar = Grammar.of(dialect)
     data = text.encode()
     if grammar.simple and quotes_are_regular(np.frombuffer(data, dtype=np.uint8), grammar):
-        return _by_csv(text, dialect, most)
+        return _by_csv(text, dialect)
     tokens = tokenize(data, grammar, final=True)
-    rows = [cells_of(tokens, row, grammar) for row in range(min(most, tokens.rows))]
+    rows = [cells_of(tokens, row, grammar) for row in range(min(_SAMPLED, tokens.rows))]
     rows = [[] if row == [""] else row for row in rows]
     offsets = [int(start) for start in tokens.row_start[: len(rows) + 1]]
     stray = np.flatnonzero(tokens.row_kind[: len(rows)])
     return RecordSample(rows, offsets, frozenset(stray.tolist()))
 
 
-def _by_csv(text: str, dialect: Dialect, most: int) -> RecordSample:
+def _by_csv(text: str, dialect: Dialect) -> RecordSample:
     lines = list(io.StringIO(text, newline=""))
     csv.field_size_limit(1 << 30)
     reader = csv.reader(
@@ -237,13 +235,12 @@ def _by_csv(text: str, dialect: Dialect, most: int) -> RecordSample:
         rows.append(row)
         offsets.append(offsets[-1] + sum(sizes[done : reader.line_num]))
         done = reader.line_num
-        if len(rows) >= most:
+        if len(rows) >= _SAMPLED:
             break
     return RecordSample(rows, offsets)
 
 
 def cells_of(tokens: Tokens, row: int, grammar: Grammar) -> list[str]:
-    """The cells of one record as texts."""
     cells = range(tokens.row_cell[row], tokens.row_cell[row + 1])
     return [_cell(tokens, cell, grammar) for cell in cells]
 

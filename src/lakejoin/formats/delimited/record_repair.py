@@ -133,8 +133,7 @@ class _Alignment:
         cost[0][0] = 0.0
         for i in range(count + 1):
             for k in range(width + 1):
-                here = cost[i][k]
-                if here == math.inf:
+                if cost[i][k] == math.inf:
                     continue
                 if k < width:
                     leave = (_LEAVE if i < count else _LEAVE_END) + self._fit(k, "")
@@ -142,10 +141,7 @@ class _Alignment:
                 if i == count:
                     continue
                 if not self.fields[i].strip():
-                    step = (i + 1, k)
-                    if here + _DROP < cost[i + 1][k]:
-                        cost[i + 1][k] = here + _DROP
-                        back[step[0]][step[1]] = (i, k, None, False)
+                    self._offer(cost, back, (i, k), (i + 1, k), _DROP, None)
                 if k < width:
                     for j, text, price in spans[i]:
                         total = price + self._fit(k, text)
@@ -164,7 +160,7 @@ class _Alignment:
         total = cost[here[0]][here[1]] + price
         if total < cost[there[0]][there[1]]:
             cost[there[0]][there[1]] = total
-            back[there[0]][there[1]] = (*here, text, True)
+            back[there[0]][there[1]] = (*here, text, there[1] > here[1])
 
     def _traced(self, back: list[list[tuple[int, int, str | None, bool]]]) -> list[str | None]:
         cells: list[str | None] = []

@@ -47,7 +47,6 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """The number of columns."""
         return len(self.names)
 
 

@@ -22,7 +22,7 @@ from lakejoin.formats.delimited.grammar import (
 from lakejoin.formats.delimited.record_repair import FittedRecord, fit_record
 from lakejoin.formats.delimited.text_layout import Layout, detect_layout, is_prose
 from lakejoin.formats.table_stream import Blob, TableStream
-from lakejoin.model import Array, ReadLimits
+from lakejoin.model import Array, Dialect, ReadLimits
 from lakejoin.values.plain_columns import Losses
 
 if TYPE_CHECKING:
@@ -198,7 +198,6 @@ _CONTROL = bytes(b for b in range(32) if b not in _TEXT_CONTROLS)
 
 
 def open_delimited(blob: Blob, limits: ReadLimits) -> TableStream:
-    """Open a delimited text file."""
     layout = read_layout(blob, limits)
 
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
@@ -232,13 +231,12 @@ def read_layout(blob: Blob, limits: ReadLimits) -> Layout:
     confidence = round(layout.dialect.confidence * charset.confidence, 3)
     dialect = replace(layout.dialect, encoding=charset.name, confidence=confidence)
     if whole:
-        footer = footer_of(data[layout.body :], layout, at_start=True)
+        footer = find_footer(data[layout.body :], dialect, layout.width, at_start=True)
         dialect = replace(dialect, skip_footer=footer.empty_rows + len(footer.lines))
     return replace(layout, dialect=dialect)
 
 
 def add_preamble_loss(layout: Layout, losses: Losses) -> None:
-    """Record the lines of text before the table as losses."""
     if layout.preamble:
         losses.add("line before the table", len(layout.preamble), layout.preamble[0][:100])
 
@@ -278,18 +276,13 @@ def parse_batches(
 
 def _without_footer(data: bytes, layout: Layout, losses: Losses) -> bytes:
     """Remove the footer from a text, and record it as a loss."""
-    footer = footer_of(data[-FOOTER_WINDOW:], layout, at_start=len(data) <= FOOTER_WINDOW)
+    at_start = len(data) <= FOOTER_WINDOW
+    footer = find_footer(data[-FOOTER_WINDOW:], layout.dialect, layout.width, at_start)
     add_footer_loss(footer, losses)
     return data[: -footer.removed] if footer.removed else data
 
 
-def footer_of(tail: bytes, layout: Layout, at_start: bool) -> Footer:
-    """The footer in the last bytes of a file."""
-    return find_footer(tail, Grammar.of(layout.dialect), layout.width, at_start)
-
-
 def add_footer_loss(footer: Footer, losses: Losses) -> None:
-    """Record the lines after the table as losses."""
     losses.add("empty row after the table", footer.empty_rows)
     if footer.lines:
         losses.add("line after the table", len(footer.lines), footer.lines[0][:100])
@@ -320,17 +313,17 @@ class Footer:
     lines: tuple[str, ...] = ()
 
 
-def find_footer(tail: bytes, grammar: Grammar, width: int, at_start: bool) -> Footer:
+def find_footer(tail: bytes, dialect: Dialect, width: int, at_start: bool) -> Footer:
     """Find the footer in the last lines of a text; `at_start` if `tail` begins with a whole line.
 
     A table of one column has no footer. A line with a quote, or with a delimiter between texts, is
     a row, even if it does not fit.
 
-    >>> from lakejoin.model import Dialect
     >>> tail = b"1,2,3\\n4,5,6\\n,,\\n\\nSource: somebody\\n"
-    >>> find_footer(tail, Grammar.of(Dialect()), 3, True)
+    >>> find_footer(tail, Dialect(), 3, True)
     Footer(removed=21, empty_rows=1, lines=('Source: somebody',))
     """
+    grammar = Grammar.of(dialect)
     end_mark = b"\r" if grammar.lone_cr else b"\n"
     begin = 0 if at_start else tail.find(end_mark) + 1
     if width < 2 or grammar.collapse or (not at_start and begin == 0):

@@ -69,10 +69,9 @@ MOMENTS = st.lists(
 @given(MOMENTS, MOMENTS, st.sampled_from([None, "1 day", "36h", "90 min", 0.5]))
 @settings(max_examples=60, deadline=None)
 def test_moments(left: list[datetime | None], right: list[datetime | None], within: Any) -> None:
-    limits = {None: np.inf, "1 day": 1.0, "36h": 1.5, "90 min": 1.5 / 24, 0.5: 0.5}
-    days = timedelta(days=1)
-    expected = nearest(
-        left, right, lambda a, b: abs((a - b) / days), lambda _: limits[within] + ROUNDING
+    hours = {None: np.inf, "1 day": 24, "36h": 36, "90 min": 1.5, 0.5: 12}[within]
+    expected = nearest(  # hours are whole numbers here, and exact: a tie is a tie
+        left, right, lambda a, b: abs((a - b) / timedelta(hours=1)), lambda _: hours
     )
     kind = pa.timestamp("us")
     if any(left) or any(right):  # else nothing says that these are times
@@ -80,6 +79,24 @@ def test_moments(left: list[datetime | None], right: list[datetime | None], with
         assert pairs(found) == expected and found.unit == "days"
         texts = [[None if at is None else str(at) for at in side] for side in (left, right)]
         assert pairs(rows(*texts, within, pa.string())) == expected
+
+
+def test_equally_near_moments_take_the_first_row() -> None:
+    at = datetime(2020, 2, 28, 12)
+    for hours in range(1, 200):
+        around = [at + timedelta(hours=hours), at - timedelta(hours=hours)]
+        for right in (around, around[::-1]):
+            assert pairs(rows([at], right, kind=pa.timestamp("us"))) == [(0, 0)]
+
+
+def test_a_limit_on_moments_is_exact() -> None:
+    at, day, tick = datetime(9000, 1, 1), timedelta(days=1), timedelta(microseconds=1)
+    right = [at - 9 * day - tick, at + 9 * day + tick]
+    kind = pa.timestamp("us")
+    assert pairs(rows([at], right, "9 days", kind)) == []
+    found = rows([at], [*right, at + 9 * day], "9 days", kind)
+    assert pairs(found) == [(0, 2)] and found.distance.tolist() == [9.0]
+    assert pairs(rows([at], right, 1e30, kind)) == [(0, 0)]
 
 
 PLACES = st.lists(

@@ -20,11 +20,12 @@ import lakejoin
 from cli.commands import Command
 from fake_spark import FakeSpark
 from lakejoin.errors import InputError, UnknownTable
+from lakejoin.inputs import resolve_table
 from lakejoin.lake import Lake
 from lakejoin.locations import Location
 from lakejoin.model import ValueRules
 from lakejoin.paths.path_hops import GraphHops, Hop, SearchedHops, open_hops
-from lakejoin.paths.path_routes import Survivors, count_survivors, find_routes
+from lakejoin.paths.path_search import Survivors, count_survivors, find_routes
 from lakejoin.paths.path_tables import PathTables
 from lakejoin.pipeline.build import BuildOptions
 from lakejoin.spark import Cluster, make_graph
@@ -284,7 +285,7 @@ def test_rows_that_survive(tmp_path_factory: pytest.TempPathFactory, data: st.Da
     expected = sum(count > 0 for count in rows), len(rows), sum(rows)
     assert _told(count_survivors(PathTables(lake.snapshot), route)) == expected
     frames = [_frame(one) for one in (tables[0], tables[-1])]
-    ends = [lake._query_table(frame)[0] for frame in frames]
+    ends = [resolve_table(frame, lake.snapshot).query_table(lake.snapshot) for frame in frames]
     own = PathTables(lake.snapshot, ends)
     first, last = route[0], route[-1]
     as_frame = replace(first, table=(-1, 0), column=(-1, "ab".index(names_of(first, lake)[0])))

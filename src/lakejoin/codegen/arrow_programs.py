@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.codegen.programs import (
     LOOKUPS,
@@ -24,10 +25,6 @@ from lakejoin.codegen.programs import (
     slice_bounds,
     takes_all,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 # A column, the earlier splits, and the next separator.
 _Splitting = tuple[str, tuple[Split, ...], Separator]
@@ -60,10 +57,6 @@ class Applier:
     _parts: dict[Extract, pa.LargeStringArray] = field(default_factory=dict)
 
     def apply(self, program: Program) -> pa.LargeStringArray:
-        """See `apply_program`."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         parts = [self._part(operator) for operator in program.operators]
         if len(parts) == 1:
             return parts[0]
@@ -71,8 +64,6 @@ class Applier:
         return pc.binary_join_element_wise(*parts, nothing, null_handling="emit_null")
 
     def _part(self, operator: Operator) -> pa.Array | pa.Scalar:
-        import pyarrow as pa
-
         if isinstance(operator, Constant):
             return pa.scalar(operator.text, pa.large_string())
         cached = self._parts.get(operator)
@@ -86,7 +77,10 @@ class Applier:
         if part.casing:
             return _change_case(self._part(replace(part, casing=Casing.SAME)), part.casing)
         texts = self._text(part.column) if not part.splits else self._substring(part)
-        return _pad(_apply_form(_cut(texts, part), part.form), part.width)
+        if not takes_all(part):
+            texts = pc.utf8_slice_codeunits(texts, *slice_bounds(part))
+        texts = _apply_form(texts, part.form)
+        return pc.utf8_lpad(texts, part.width, "0") if part.width else texts
 
     def _text(self, column: str) -> pa.LargeStringArray:
         if column not in self._columns:
@@ -109,8 +103,6 @@ class Applier:
 
 
 def _text(column: pa.ChunkedArray) -> pa.LargeStringArray:
-    import pyarrow as pa
-
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):  # without chunks, or too large for one
         array = pa.concat_arrays(array.cast(pa.large_string()).chunks or [pa.array([], array.type)])
@@ -118,8 +110,6 @@ def _text(column: pa.ChunkedArray) -> pa.LargeStringArray:
 
 
 def _split(texts: pa.LargeStringArray, separator: Separator) -> pa.LargeListArray:
-    import pyarrow.compute as pc
-
     if isinstance(separator, Runs):
         texts = _mark_runs(texts, separator)
         separator = _MARK
@@ -127,8 +117,6 @@ def _split(texts: pa.LargeStringArray, separator: Separator) -> pa.LargeListArra
 
 
 def _nth(substrings: pa.LargeListArray, index: int) -> pa.LargeStringArray:
-    import pyarrow as pa
-
     ends = substrings.offsets.to_numpy().astype(np.int64)
     position = (ends[:-1] if index >= 0 else ends[1:]) + index
     exists = (position >= ends[:-1]) & (position < ends[1:])
@@ -139,27 +127,12 @@ def _nth(substrings: pa.LargeListArray, index: int) -> pa.LargeStringArray:
 
 def _mark_runs(texts: pa.LargeStringArray, runs: Runs) -> pa.LargeStringArray:
     """The runs of a kind, separated by `_MARK`; null if there is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     marked = pc.utf8_trim(pc.replace_substring_regex(texts, runs.between, _MARK), _MARK)
     nothing = pa.scalar(None, pa.large_string())
     return pc.if_else(pc.equal(marked, ""), nothing, marked)
 
 
-def _cut(texts: pa.LargeStringArray, part: Extract) -> pa.LargeStringArray:
-    import pyarrow.compute as pc
-
-    if takes_all(part):
-        return texts
-    start, stop = slice_bounds(part)
-    return pc.utf8_slice_codeunits(texts, start, stop)
-
-
 def _apply_form(texts: pa.LargeStringArray, form: Form) -> pa.LargeStringArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if form in LOOKUPS:
         if by_first_letters(form):
             texts = pc.utf8_lower(pc.utf8_slice_codeunits(texts, 0, 3))
@@ -171,21 +144,13 @@ def _apply_form(texts: pa.LargeStringArray, form: Form) -> pa.LargeStringArray:
     return texts
 
 
-def _pad(texts: pa.LargeStringArray, width: int) -> pa.LargeStringArray:
-    import pyarrow.compute as pc
-
-    return pc.utf8_lpad(texts, width, "0") if width else texts
-
-
 def _change_case(texts: pa.LargeStringArray, casing: Casing) -> pa.LargeStringArray:
-    import pyarrow.compute as pc
-
     if casing is Casing.LOWER:
         return pc.utf8_lower(texts)
     return pc.utf8_upper(texts) if casing is Casing.UPPER else texts
 
 
-# Found by comparing all systems for every character, as tests/joins/autojoin/test_code.py does.
+# Found by comparing all systems for every character, as tests/joins/learned/test_code.py does.
 CONTESTED = (
     "[ßİıŉƛǄ-ǌǰǱ-ǳɤɷɼͅΐΰΣςև\u10d0-\u10ff\u13a0-\u13ff\u1c80-\u1cbf\u1e96-\u1e9e\u1f50-\u1fff"
     "\u2c2f\u2c5f\ua7ae-\ua7ff\uab53-\uabbf\ufb00-\ufb17\U00010570-\U000105bf"
@@ -200,6 +165,4 @@ def has_agreed_case(column: pa.Array | pa.ChunkedArray) -> bool:
     >>> has_agreed_case(pa.array(["Zürich", None, "ΑΒΓ"])), has_agreed_case(pa.array(["Straße"]))
     (True, False)
     """
-    import pyarrow.compute as pc
-
     return not pc.any(pc.match_substring_regex(column, CONTESTED)).as_py()

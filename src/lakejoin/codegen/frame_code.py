@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from lakejoin.codegen.join_plan import ComparedSide, JoinPlan, NumberType, PlanPart, frame_names
 from lakejoin.codegen.program_code import pandas_expression, polars_expression, pyspark_expression
 from lakejoin.quoting import comment_lines, dict_literal, quote_backticks
 
-PANDAS_IMPORT = "import pandas as pd"
-POLARS_IMPORT = "import polars as pl"
-PYSPARK_IMPORT = "from pyspark.sql import functions as F"
 # Lower case is folded case for nearly all characters, except ß and final sigma. Blanks are those of
 # Python.
 PYSPARK_CANONICAL = r"""    def canonical(text, nulls):
@@ -24,7 +19,7 @@ PYSPARK_CANONICAL = r"""    def canonical(text, nulls):
         is_number = text.rlike(r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)$")
         return F.when(~text.isin(nulls), F.when(is_number, number).otherwise(day))
 """
-PYSPARK_LOOKUP = """\
+_PYSPARK_LOOKUP = """\
     def looked_up(text, spelt, others):
         known = {written: key for written, key in spelt.items() if key is not None}
         unknown = [written for written in spelt if written not in known]
@@ -34,27 +29,21 @@ PYSPARK_LOOKUP = """\
 """
 
 
-def function_head(
-    comments: Iterable[str],
-    imported: str,
-    frames: Sequence[str] = ("left", "right"),
-    name: str = "join",
-) -> list[str]:
-    """The first lines of a function of some frames."""
-    return [*comment_lines(comments), f"{imported}\n\n\ndef {name}({', '.join(frames)}):"]
+def _function_head(plan: JoinPlan, imported: str, name: str) -> list[str]:
+    return [*comment_lines(plan.comments), f"{imported}\n\n\ndef {name}(left, right):"]
 
 
 def write_pyspark(plan: JoinPlan, name: str = "join") -> str:
     """The function of this name that does what the plan says."""
     source, target = frame_names(plan)
-    lines = function_head(plan.comments, PYSPARK_IMPORT, name=name)
+    lines = _function_head(plan, "from pyspark.sql import functions as F", name)
     sides = [side for part in plan.parts for side in (part.key, *part.sources)]
     lines += [PYSPARK_CANONICAL] if any(side.nulls is not None for side in sides) else []
-    lines += [PYSPARK_LOOKUP] if any(side.listed or side.respelt for side in sides) else []
+    lines += [_PYSPARK_LOOKUP] if any(side.listed or side.respelt for side in sides) else []
     keys = {side: _key_names(plan, side) for side in ("left", "right")}
     for index, part in enumerate(plan.parts):
         key = keys[target][index]
-        lines += pyspark_key_lines(target, key, pyspark_side(part.key, part), part.key)
+        lines += _pyspark_key_lines(target, key, _pyspark_side(part.key, part), part.key)
         lines += _pyspark_source(plan, part, keys[source][index], key, source, target)
         for side in (source, target) if part.only else ():
             held = f"F.col({keys[side][0]!r}).isin({list(part.only)!r})"
@@ -85,7 +74,9 @@ def _pyspark_source(
 ) -> list[str]:
     """The key of every source row: the first rule whose key exists."""
     if len(part.sources) == 1:
-        return pyspark_key_lines(source, mine, pyspark_side(part.sources[0], part), part.sources[0])
+        return _pyspark_key_lines(
+            source, mine, _pyspark_side(part.sources[0], part), part.sources[0]
+        )
     lines = [f"    keys = {target}.select({key!r}).distinct()"]
     found = []
     for number, way in enumerate(part.sources, start=1):
@@ -93,7 +84,7 @@ def _pyspark_source(
             plan.unused_name(f"lakejoin_way_{number}"),
             plan.unused_name(f"lakejoin_found_{number}"),
         )
-        lines += pyspark_key_lines(source, text, pyspark_side(way, part), way)
+        lines += _pyspark_key_lines(source, text, _pyspark_side(way, part), way)
         lines.append(
             f"    {source} = {source}.join(keys.toDF({held!r}), "
             f"F.col({text!r}) == F.col({held!r}), 'left')"
@@ -103,7 +94,7 @@ def _pyspark_source(
     return lines
 
 
-def pyspark_key_lines(frame: str, name: str, column: str, side: ComparedSide) -> list[str]:
+def _pyspark_key_lines(frame: str, name: str, column: str, side: ComparedSide) -> list[str]:
     """Lines that add a key column to a frame."""
     if not side.listed and not side.respelt:
         return [f"    {frame} = {frame}.withColumn({name!r}, {column})"]
@@ -115,7 +106,7 @@ def pyspark_key_lines(frame: str, name: str, column: str, side: ComparedSide) ->
     ]
 
 
-def pyspark_side(side: ComparedSide, part: PlanPart) -> str:
+def _pyspark_side(side: ComparedSide, part: PlanPart) -> str:
     """What one side compares, before its listed texts are replaced."""
     if part.typed:
         column = f"F.col({quote_backticks(side.program.columns[0])!r})"
@@ -155,16 +146,15 @@ _PANDAS_NUMBERS = {
 }
 
 
-def write_pandas(plan: JoinPlan) -> str:
-    """The function that does what the plan says."""
+def write_pandas(plan: JoinPlan, name: str = "join") -> str:
     source, target = frame_names(plan)
-    lines = function_head(plan.comments, PANDAS_IMPORT)
+    lines = _function_head(plan, "import pandas as pd", name)
     for index, part in enumerate(plan.parts, start=1):
         lines += [
-            *pandas_integer_lines(part.key, target),
-            f"    key_{index} = {pandas_side(part.key, part, target)}",
+            *_pandas_integer_lines(part.key, target),
+            f"    key_{index} = {_pandas_side(part.key, part, target)}",
         ]
-        lines += pandas_mapping_lines(f"key_{index}", part.key) if part.key.respelt else []
+        lines += _pandas_mapping_lines(f"key_{index}", part.key) if part.key.respelt else []
         lines += _pandas_rules(part, index, source)
         if part.only:
             lines.append(f"    only = {list(part.only)!r}")
@@ -192,15 +182,15 @@ def _pandas_rules(part: PlanPart, index: int, source: str) -> list[str]:
     for number, way in enumerate(part.sources, start=1):
         name = f"way_{index}_{number}"
         lines += [
-            *pandas_integer_lines(way, source),
-            f"    {name} = {pandas_side(way, part, source)}",
+            *_pandas_integer_lines(way, source),
+            f"    {name} = {_pandas_side(way, part, source)}",
         ]
         if way.listed:
             kind = _PANDAS_NUMBERS[part.number] if part.number else "string"
             looked_up = f"{name}.map({dict_literal(way.respelt, '    ')}).astype({kind!r})"
             lines.append(f"    {name} = {looked_up}")
         elif way.respelt:
-            lines += pandas_mapping_lines(name, way)
+            lines += _pandas_mapping_lines(name, way)
         if len(part.sources) > 1:
             lines.append(f"    {name} = {name}.where({name}.isin(key_{index}))")
         first = number == 1
@@ -212,7 +202,7 @@ def _pandas_rules(part: PlanPart, index: int, source: str) -> list[str]:
     return lines
 
 
-def pandas_integer_lines(side: ComparedSide, frame: str) -> list[str]:
+def _pandas_integer_lines(side: ComparedSide, frame: str) -> list[str]:
     """Integers as texts: pandas turns 7 into 7.0 if values are missing."""
     if not side.whole:
         return []
@@ -222,7 +212,7 @@ def pandas_integer_lines(side: ComparedSide, frame: str) -> list[str]:
     return [f"    {frame}_texts = {frame}.assign(**{{{', '.join(columns)}}})"]
 
 
-def pandas_mapping_lines(name: str, side: ComparedSide) -> list[str]:
+def _pandas_mapping_lines(name: str, side: ComparedSide) -> list[str]:
     """Lines that replace the listed texts of a variable by their keys."""
     return [
         f"    spelt = {dict_literal(side.respelt, '    ')}",
@@ -230,7 +220,7 @@ def pandas_mapping_lines(name: str, side: ComparedSide) -> list[str]:
     ]
 
 
-def pandas_side(side: ComparedSide, part: PlanPart, frame: str) -> str:
+def _pandas_side(side: ComparedSide, part: PlanPart, frame: str) -> str:
     """What one side compares, before its listed texts are replaced."""
     if part.typed:
         column = f"{frame}[{side.program.columns[0]!r}]"
@@ -249,13 +239,12 @@ _POLARS_NUMBERS = {
 }
 
 
-def write_polars(plan: JoinPlan) -> str:
-    """The function that does what the plan says."""
+def write_polars(plan: JoinPlan, name: str = "join") -> str:
     source, target = frame_names(plan)
     keys = [plan.unused_name(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
-    lines = function_head(plan.comments, POLARS_IMPORT)
+    lines = _function_head(plan, "import polars as pl", name)
     for part, key in zip(plan.parts, keys, strict=True):
-        lines.append(f"    key = {_polars_where(part, keys[0], polars_side(part.key, part))}")
+        lines.append(f"    key = {_polars_where(part, keys[0], _polars_side(part.key, part))}")
         lines.append(f"    {target} = {target}.with_columns(key.alias({key!r}))")
         lines += _polars_source(part, key, keys[0], source, target)
     renamed = {
@@ -274,7 +263,7 @@ def write_polars(plan: JoinPlan) -> str:
 
 def _polars_source(part: PlanPart, key: str, first: str, source: str, target: str) -> list[str]:
     """The key of every source row: the first rule whose key exists."""
-    ways = [_polars_where(part, first, polars_side(way, part)) for way in part.sources]
+    ways = [_polars_where(part, first, _polars_side(way, part)) for way in part.sources]
     if len(ways) == 1:
         return [f"    {source} = {source}.with_columns(({ways[0]}).alias({key!r}))"]
     lines = [f"    keys = {target}[{key!r}].drop_nulls().unique().to_list()", "    ways = ["]
@@ -295,7 +284,7 @@ def _polars_where(part: PlanPart, first: str, text: str) -> str:
     return f"pl.when({held}).then({text}).otherwise(pl.lit(''))"
 
 
-def polars_side(side: ComparedSide, part: PlanPart) -> str:
+def _polars_side(side: ComparedSide, part: PlanPart) -> str:
     """What one side compares, as a polars expression."""
     if part.typed:
         column = f"pl.col({side.program.columns[0]!r})"

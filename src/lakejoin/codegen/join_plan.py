@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.codegen.programs import Program
 from lakejoin.values.column_names import make_names_unique
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_LISTED = 1000  # texts of one list
 
@@ -26,9 +26,6 @@ class TextForm:
     lower: bool = False
 
     def of(self, texts: pa.Array) -> pa.Array:
-        """The texts in this form."""
-        import pyarrow.compute as pc
-
         texts = pc.utf8_trim(texts, " ") if self.trim else texts
         return pc.utf8_lower(texts) if self.lower else texts
 

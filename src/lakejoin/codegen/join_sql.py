@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from lakejoin.codegen.join_plan import ComparedSide, JoinPlan, NumberType, PlanPart, Spellings
 from lakejoin.codegen.program_code import duckdb_expression
@@ -12,9 +13,6 @@ from lakejoin.codegen.sql_query import SqlQuery, SqlTable, name_query, name_valu
 from lakejoin.codegen.standard_sql import StandardTexts
 from lakejoin.errors import InputError
 from lakejoin.quoting import list_literals, quote_identifier, quote_literal
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def build_join_query(

@@ -132,7 +132,7 @@ def by_first_letters(form: Form) -> bool:
 
 
 def rewrite_text(text: str, form: Form) -> str | None:
-    """Rewrite one text; see `applying` for columns."""
+    """Rewrite one text; see `arrow_programs` for columns."""
     if form in LOOKUPS:
         key = text[:3].lower() if by_first_letters(form) else text
         return LOOKUPS[form].get(key)

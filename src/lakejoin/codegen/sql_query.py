@@ -24,7 +24,6 @@ class SqlTable:
     names: Sequence[str] = ()
 
     def clause(self) -> str:
-        """The table in a FROM or JOIN clause."""
         names = f"({', '.join(map(quote_identifier, self.names))})" if self.names else ""
         return f"{self.source} AS {self.alias}{names}" if self.alias else self.source
 
@@ -51,7 +50,6 @@ class SqlQuery:
         return line_end.join(lines)
 
     def statement(self) -> str:
-        """The query with a semicolon."""
         return self.text() + ";"
 
 

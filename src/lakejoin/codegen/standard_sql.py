@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.join_plan import MOST_LISTED
@@ -29,9 +31,6 @@ from lakejoin.codegen.programs import (
 from lakejoin.codegen.sql_query import replace_texts
 from lakejoin.errors import InputError
 from lakejoin.quoting import quote_identifier, quote_literal
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _MOST_RESTS = 12  # separators to follow one by one
 _WRITTEN = {Form.SAME, Form.NO_ZEROS, Form.NO_FIRST_WORD, Form.NO_LAST_WORD, *LOOKUPS}
@@ -157,14 +156,10 @@ class StandardTexts:
 
     def _separators(self, part: Extract, separator: str) -> int:
         """The most separators in a text of the table."""
-        import pyarrow.compute as pc
-
         texts = apply_program(Program((part,)), self._rows)
         return int(pc.max(pc.count_substring(texts, separator)).as_py() or 0)
 
     def _listed(self, o: Extract, text: str) -> str:
-        import pyarrow as pa
-
         words = str(Program((o,)))
         plain = apply_program(Program((Extract(o.column),)), self._rows)
         made = apply_program(Program((o,)), self._rows)

@@ -12,18 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.errors import InputError
 from lakejoin.joins.joined_table import JoinedTable
 from lakejoin.joins.row_keys import NO_ROW
 from lakejoin.model import Array
 from lakejoin.values.column_names import find_column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from lakejoin.values.plain_columns import is_text
 
 _BATCH = 1 << 16
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
@@ -66,7 +65,6 @@ class AggregatedTable:
         return self._batch(no_rows, no_rows).schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All rows, in batches."""
         ends = self.joined.pairing.ends
         begin, last = 0, len(ends) - 1
         while begin < last:
@@ -80,8 +78,6 @@ class AggregatedTable:
 
     def table(self, limit: int | None = None) -> pa.Table:
         """All rows, or the first `limit`."""
-        import pyarrow as pa
-
         batches, rows = [], 0
         for batch in self.batches():
             batches.append(batch)
@@ -92,8 +88,6 @@ class AggregatedTable:
 
     def _batch(self, left: Array, right: Array) -> pa.RecordBatch:
         """Aggregate pairs that are sorted by left row."""
-        import pyarrow as pa
-
         starts = np.flatnonzero(np.append(True, left[1:] != left[:-1])[: len(left)])
         ends = np.append(starts[1:], len(left))
         bounds = starts, ends[: len(starts)]
@@ -110,7 +104,7 @@ class AggregatedTable:
     def _columns(self) -> list[_Column]:
         names = self.joined.right.column_names
         shown = self.joined.schema.names[self.joined.left.num_columns :]
-        rest, named = _parse_functions(self.functions, names)
+        rest, named = parse_aggregates(self.functions, names)
         functions = {index: [rest] for index in range(len(names)) if rest} | named
         taken = {*self.joined.schema.names}
         columns = []
@@ -132,7 +126,7 @@ class AggregatedTable:
         ]
 
 
-def _parse_functions(
+def parse_aggregates(
     specs: Sequence[str], names: Sequence[str]
 ) -> tuple[str, dict[int, list[str]]]:
     """The function for all columns ("" for none), and those of named columns by index."""
@@ -152,19 +146,11 @@ def _parse_functions(
     return rest, named
 
 
-def check_aggregate(functions: Sequence[str], names: Sequence[str]) -> None:
-    """Reject bad aggregates before any work is done."""
-    _parse_functions(functions, names)
-
-
 def _as_numbers(values: pa.Array, column: _Column) -> pa.Array:
     """Convert text to numbers if the function needs numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if column.function not in ("mean", "sum", "min", "max"):
         return values
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+    if is_text(values.type):
         is_number = pc.match_substring_regex(values, _NUMBER)
         some, every = pc.any(is_number).as_py(), pc.all(is_number).as_py()
         if column.function in ("min", "max") and not (some and every):
@@ -178,8 +164,6 @@ def _as_numbers(values: pa.Array, column: _Column) -> pa.Array:
 
 
 def _is_numeric(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
     types = pa.types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
@@ -188,16 +172,12 @@ Aggregate = Callable[["pa.Array", Array, Array, Array], "pa.Array"]
 
 
 def _first(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array:
-    import pyarrow as pa
-
     valid = np.append(_valid_positions(cells), len(cells))
     at = valid[np.searchsorted(valid, starts)] if len(starts) else starts
     return cells.take(pa.array(at, pa.int64(), mask=at >= ends))
 
 
 def _last(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array:
-    import pyarrow as pa
-
     valid = np.append(-1, _valid_positions(cells))
     at = valid[np.searchsorted(valid, ends) - 1] if len(starts) else starts
     return cells.take(pa.array(at, pa.int64(), mask=at < starts))
@@ -209,8 +189,6 @@ def _valid_positions(cells: pa.Array) -> Array:
 
 
 def _list(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array:
-    import pyarrow as pa
-
     offsets = np.append(starts, len(cells))
     missing = pa.array(alone) if alone.any() else None
     return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), cells, mask=missing)
@@ -218,8 +196,6 @@ def _list(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array
 
 def _aggregate_by(function: str) -> Aggregate:
     def aggregate(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array:
-        import pyarrow as pa
-
         group = np.repeat(np.arange(len(starts)), ends - starts)
         grouped = pa.table({"group": group, "cell": cells}).group_by("group", use_threads=False)
         return grouped.aggregate([("cell", function)])[f"cell_{function}"].combine_chunks()

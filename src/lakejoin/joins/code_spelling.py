@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.codegen.arrow_programs import apply_program, has_agreed_case
 from lakejoin.codegen.join_plan import Spellings, TextForm
@@ -15,9 +16,6 @@ from lakejoin.codegen.programs import Program
 from lakejoin.joins.join_key import LISTED_KINDS, NO_RULE, JoinKey
 from lakejoin.joins.row_keys import NO_KEY
 from lakejoin.model import Array
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Text = tuple[Program, "pa.Table"]
 
@@ -84,8 +82,6 @@ class _Texts:
 
     @staticmethod
     def of(texts: pa.Array, codes: Array, reached: Array) -> _Texts:
-        import pyarrow as pa
-
         reached = reached & texts.is_valid().to_numpy(zero_copy_only=False)
         encoded = texts.filter(pa.array(reached)).dictionary_encode()
         numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -95,7 +91,6 @@ class _Texts:
         return _Texts(encoded.dictionary, key_of, rows)
 
     def formed(self, normal: TextForm) -> _Formed:
-        """The texts in a form."""
         encoded = normal.of(self.texts).dictionary_encode()
         numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return _Formed(encoded.dictionary, numbers, self.codes, self.rows)
@@ -163,8 +158,6 @@ def _met(source: _Formed, target: _Formed, stands: Array) -> Array:
 
     -2 if it matches a text without a key on the other side, which it must not.
     """
-    import pyarrow.compute as pc
-
     index = pc.index_in(source.texts, value_set=target.texts).fill_null(-1)
     positions = index.to_numpy(zero_copy_only=False).astype(np.int64)
     code = np.where(target.code < 0, -2, np.where(stands, target.code, NO_KEY))

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.codegen.programs import Program
-    from lakejoin.joins.fuzzy.fuzzy_join import FuzzyMatches
-    from lakejoin.joins.fuzzy.match_choice import FuzzyOptions
+    from lakejoin.joins.fuzzy.match_choice import FuzzyMatches, FuzzyOptions
     from lakejoin.joins.nearest.nearest_rows import RowDistances
 
 

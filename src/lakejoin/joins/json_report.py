@@ -1,19 +1,16 @@
-"""Describe joins, join predicates and foreign keys as plain values, with the keys of `--json`."""
+"""Describe joins as plain values, with the keys of `lakejoin join --json`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
-
-from lakejoin.codegen.pasted_command import join_command_line, on_arguments
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lakejoin.joins.join import Join
-    from lakejoin.joins.pairs import Example
-    from lakejoin.joins.predicates.join_predicate import JoinPredicate, Predicates
+    from lakejoin.joins.join_inputs import JoinInput
 
-
-EXAMPLES_PER_STEP = 3
+_EXAMPLES_PER_STEP = 3
 _UNMATCHED = 3  # rows without a partner, per side
 _NEAREST_ROWS = 200_000  # in larger tables the nearest value is not searched for
 _UNMATCHED_READ = 30  # to get some with different values
@@ -21,22 +18,18 @@ _UNMATCHED_READ = 30  # to get some with different values
 Report = dict[str, Any]
 
 
-class NamedTable(Protocol):
-    """A table with the name that a person gave it."""
-
-    @property
-    def name(self) -> str: ...
-
-
-def join_report(join: Join, left: NamedTable, right: NamedTable) -> Report:
+def join_report(join: Join, left: JoinInput, right: JoinInput) -> Report:
     """A join, with the keys of `lakejoin join --json`."""
-    return {**join_values(join, (left.name, right.name)), **_unmatched_values(join)}
+    values = join_values(join, (left.name, right.name))
+    if join:
+        values["unmatched"] = {side: _unmatched(join, side) for side in ("left", "right")}
+    return values
 
 
 def join_values(join: Join, names: tuple[str, str]) -> Report:
     """The same for a join that was found or not, without examples of rows that have no partner."""
     if not join:
-        return _no_join(join.no_join, join.notes, names) | {"attempt": _attempt(join)}
+        return no_join_report(join.no_join, join.notes, names) | {"attempt": _attempt(join)}
     found = join.known
     sides = (found.key_rules[0].columns, found.columns)
     left_columns, right_columns = sides if found.source_side == "left" else sides[::-1]
@@ -58,7 +51,10 @@ def join_values(join: Join, names: tuple[str, str]) -> Report:
         "right_columns": list(right_columns),
         "steps": [step.to_json() for step in join.steps],
         "sure": join.sure,
-        "examples": [_example(example) for example in join.examples(EXAMPLES_PER_STEP)],
+        "examples": [
+            {**asdict(example), "unit": example.unit or None}
+            for example in join.examples(_EXAMPLES_PER_STEP)
+        ],
         "unmatched": {"left": [], "right": []},
         "columns": join.schema.names,
         "first": [],
@@ -69,12 +65,8 @@ def join_values(join: Join, names: tuple[str, str]) -> Report:
     }
 
 
-def no_join_report(why: str, notes: Sequence[str], left: NamedTable, right: NamedTable) -> Report:
-    """No join was found, without an attempt."""
-    return _no_join(why, notes, (left.name, right.name))
-
-
-def _no_join(why: str, notes: Sequence[str], names: tuple[str, str]) -> Report:
+def no_join_report(why: str, notes: Sequence[str], names: tuple[str, str]) -> Report:
+    """No join of two tables was found, without an attempt."""
     return {
         "left": names[0],
         "right": names[1],
@@ -93,15 +85,8 @@ def _attempt(join: Join) -> Report | None:
 
 
 def first_rows(join: Join, limit: int) -> list[list[Any]]:
-    """The first rows of the result, each a list of cells."""
     columns = [column.to_pylist() for column in join.table(max(0, limit)).columns]
     return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _unmatched_values(join: Join) -> Report:
-    if not join:
-        return {}
-    return {"unmatched": {side: _unmatched(join, side) for side in ("left", "right")}}
 
 
 def _unmatched(join: Join, side: str) -> list[dict[str, Any]]:
@@ -112,74 +97,3 @@ def _unmatched(join: Join, side: str) -> list[dict[str, Any]]:
         if row["value"]:
             values.setdefault(row["value"], row)
     return list(values.values())[:_UNMATCHED]
-
-
-def _example(example: Example) -> dict[str, Any]:
-    return {
-        "step": example.step,
-        "before": example.before,
-        "after": example.after,
-        "partner": example.partner,
-        "distance": example.distance,
-        "unit": example.unit or None,
-    }
-
-
-_MOST_PAIRS = 8  # in a command; a predicate with more is reduced to those that suffice
-
-PredicateReport = dict[str, Any]
-
-
-def predicate_report(found: Predicates, shown: int, index: str | None) -> PredicateReport:
-    """The predicates, with the keys of `lakejoin predicates --json`."""
-    sides, labels = found.tables.sides, found.tables.labels
-    tables = [
-        {"table": label, "rows": side.size, "columns": len(side.columns)}
-        for label, side in zip(labels, sides, strict=True)
-    ]
-    head = {"tables": tables, "prefer": found.preferences[0].name}
-    if not found:
-        return {**head, "predicates": [], "why": found.none, "notes": list(found.notes)}
-    return {
-        **head,
-        "predicates": [_predicate(predicate, shown, index) for predicate in found],
-        "looked_at": found.looked_at,
-        "complete": found.complete,
-        "notes": list(found.notes),
-    }
-
-
-def _predicate(predicate: JoinPredicate, shown: int, index: str | None) -> PredicateReport:
-    facts, first = predicate.facts, predicate.table(shown)
-    columns = [column.to_pylist() for column in first.columns]
-    return {
-        "pairs": _listed(predicate.pairs),
-        "enough": _listed(predicate.enough),
-        "scores": predicate.scores,
-        "inner_rows": facts.inner,
-        "outer_rows": facts.outer,
-        "groups": facts.groups,
-        "entropy": facts.entropy,
-        "involved": list(facts.involved),
-        "columns": first.column_names,
-        "first": [list(row) for row in zip(*columns, strict=True)],
-        "command": _command(predicate, index),
-        "notes": list(predicate.notes),
-    }
-
-
-def _listed(pairs: Iterable[Iterable[str | tuple[str, str]]]) -> list[list[str | list[str]]]:
-    """Pairs as lists; with more than two tables, each column is a list of table and column name."""
-    return [
-        [column if isinstance(column, str) else list(column) for column in pair] for pair in pairs
-    ]
-
-
-def _command(predicate: JoinPredicate, index: str | None) -> str | None:
-    """The command that joins two tables; None for more than two."""
-    if not predicate.tables.are_two:
-        return None
-    left, right = predicate.tables.sides
-    pairs = predicate.pairs if len(predicate.pairs) <= _MOST_PAIRS else predicate.enough
-    words = on_arguments(pairs, left.columns, right.columns)
-    return join_command_line(left.name, right.name, [*words, "--by", "equal"], index)

@@ -9,12 +9,11 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import pyarrow as pa
 
 from lakejoin.errors import InputError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Sink = IO[bytes]
 Opener = Callable[[Sink, "pa.Schema"], Any]
@@ -118,23 +117,17 @@ class _Flat:
         self._writer = writer
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        import pyarrow as pa
-
         columns = [_as_json(c) if pa.types.is_nested(c.type) else c for c in batch.columns]
         schema = _flat_schema(batch.schema)
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
 def _flat_schema(schema: pa.Schema) -> pa.Schema:
-    import pyarrow as pa
-
     nested = pa.types.is_nested
     return pa.schema([f.with_type(pa.large_string()) if nested(f.type) else f for f in schema])
 
 
 def _as_json(column: pa.Array) -> pa.Array:
-    import pyarrow as pa
-
     cells = column.to_pylist()
     texts = [None if c is None else json.dumps(c, ensure_ascii=False, default=str) for c in cells]
     return pa.array(texts, pa.large_string())
@@ -147,8 +140,6 @@ def _parquet(sink: Sink, schema: pa.Schema) -> Any:
 
 
 def _arrow(sink: Sink, schema: pa.Schema) -> Any:
-    import pyarrow as pa
-
     return pa.ipc.new_file(sink, schema)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakejoin.joins.join_finder import join_tables
-from lakejoin.joins.learned.row_samples import SampleOptions
+from lakejoin.joins.learned.row_samples import EXPECTED_PAIRS, PARTICIPATION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ _MOST = 1_000_000
 
 
 def choose_sample_sizes(
-    left: int, right: int, options: SampleOptions | None = None
+    left: int, right: int, participation: float = PARTICIPATION
 ) -> tuple[int, int]:
     """The sample sizes for tables with `left` and `right` rows.
 
@@ -31,18 +31,17 @@ def choose_sample_sizes(
     ((5000, 300), (1000000, 300))
     >>> choose_sample_sizes(100_000_000, 150_000)
     (1000000, 150000)
-    >>> choose_sample_sizes(1_000_000, 50_000_000, SampleOptions(participation=0.1))
+    >>> choose_sample_sizes(1_000_000, 50_000_000, participation=0.1)
     (200000, 50000)
     """
     if left < right:
-        second, first = choose_sample_sizes(right, left, options)
+        second, first = choose_sample_sizes(right, left, participation)
         return first, second
-    options = options or SampleOptions()
     small = min(right, _WHOLE)
     # A pair that joins is sampled with the product of the two rates. At least the share
     # `participation` of the smaller table's rows join, so this many pairs are expected.
-    joining = options.participation * right * (small / right if right else 0)
-    rate = options.expected / joining if joining else 1.0
+    joining = participation * right * (small / right if right else 0)
+    rate = EXPECTED_PAIRS / joining if joining else 1.0
     return min(left, max(_FEWEST, min(_MOST, math.ceil(rate * left)))), small
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lakejoin.paths.path_routes import Survivors
 from lakejoin.render.answer_base import AnswerBase
 from lakejoin.render.report import Cell, Column, Report, Row, line, lines
 from lakejoin.text_format import clip, format_percent
@@ -50,7 +49,9 @@ class Path:
 
     rank: int
     joins: tuple[PathJoin, ...]
-    survivors: Survivors
+    rows: int
+    total: int
+    joined: int
     write_sql: Callable[[], str]
 
     @classmethod
@@ -60,8 +61,8 @@ class Path:
             PathJoin(**{name: join[name] for name in PathJoin.__dataclass_fields__})
             for join in data["joins"]
         )
-        survivors = Survivors(data["rows"], data["total"], data["joined"])
-        return cls(data["rank"], joins, survivors, lambda: str(data["sql"]))
+        figures = data["rows"], data["total"], data["joined"]
+        return cls(data["rank"], joins, *figures, lambda: str(data["sql"]))
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -69,19 +70,9 @@ class Path:
         return (self.joins[0].table, *(join.other_table for join in self.joins))
 
     @property
-    def rows(self) -> int:
-        """How many rows of the first table survive."""
-        return self.survivors.rows
-
-    @property
-    def total(self) -> int:
-        """How many rows the first table has."""
-        return self.survivors.total
-
-    @property
-    def joined(self) -> int:
-        """How many rows the join of all tables has."""
-        return self.survivors.joined
+    def share(self) -> float:
+        """The share of the first table's rows that survive."""
+        return self.rows / max(1, self.total)
 
     def sql(self) -> str:
         """The join as DuckDB SQL."""
@@ -100,27 +91,24 @@ class Path:
 
     def __repr__(self) -> str:
         steps = [f"{join.column} = {join.other_column} → {join.other_table}" for join in self.joins]
-        surviving = f"{format_percent(self.survivors.share)} of {self.total:,} rows survive"
+        surviving = f"{format_percent(self.share)} of {self.total:,} rows survive"
         return f"{self.joins[0].table}: {', then '.join(steps)} ({surviving})"
 
     def row(self) -> Row:
         """The row of a report."""
-        share = self.survivors.share
         cells = (
             Cell(str(self.rank), "dim"),
             Cell(clip(self.joins[0].table, _LONG_NAME), "bold"),
-            Cell(f"{format_percent(share):>4}", bar=share),
+            Cell(f"{format_percent(self.share):>4}", bar=self.share),
             Cell(f"{self.rows:,} of {self.total:,} rows survive"),
             Cell(f"the join has {self.joined:,} rows"),
         )
-        return Row(cells, lines(self._steps()))
-
-    def _steps(self) -> list[str]:
-        return [
+        steps = (
             f"→ {clip(join.other_table, _LONG_NAME)}   by {join.column} = {join.other_column} "
             f"({format_percent(join.containment)} of the values)"
             for join in self.joins
-        ]
+        )
+        return Row(cells, lines(steps))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,7 +163,6 @@ class Paths(AnswerBase[Path]):
         }
 
     def report(self) -> Report:
-        """What the answer shows."""
         found = {0: self.none, 1: "1 path"}.get(len(self), f"{len(self):,} paths")
         title = f"{found} from {self.table} to {self.other_table}" if len(self) else found
         return Report(

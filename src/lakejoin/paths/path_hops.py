@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,12 +16,9 @@ from lakejoin.model import ColumnType
 from lakejoin.paths.path_tables import PathTables, SegmentRef, is_external
 from lakejoin.ranking.fused_search import find_plausible_keys
 from lakejoin.search.options import SearchOptions
+from lakejoin.search.searcher import Searcher
+from lakejoin.store.graph_files import ColumnPairs
 from lakejoin.store.segment_tables import SegmentTables
-
-if TYPE_CHECKING:
-    from lakejoin.search.searcher import Searcher
-    from lakejoin.store.graph_files import ColumnPairs
-
 
 _HALF = 0.5  # share of the smaller column's values that must be in the other
 _ALL, _KEY = 0.95, 0.99  # share of values in the other column; distinct values per row of a key
@@ -108,11 +104,9 @@ class _TableFacts:
         return Hop(tables[0], column, tables[1], other, *figures)
 
     def name_same_entity(self, column: SegmentRef, other: SegmentRef) -> bool:
-        """Whether the names of two columns refer to the same entity."""
         return same_entity(self._entity(column), self._entity(other))
 
     def table_of(self, column: SegmentRef) -> SegmentRef:
-        """The table of a column."""
         if is_external(column):
             return column[0], 0
         return column[0], self._segment_tables[column[0]].table_of(column[1])

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import NamedTuple
 
+import numpy as np
+
+from lakejoin.codegen.file_join import ColumnPair, EqualColumns, FileTable, write_equality_joins
+from lakejoin.engines.query import QueryTable
 from lakejoin.errors import InputError
+from lakejoin.model import Array
 from lakejoin.paths.answer import Path, PathJoin, Paths
-from lakejoin.paths.path_hops import Hop, SearchedHops, open_hops
-from lakejoin.paths.path_routes import MOST_JOINS, Route, Survivors, count_survivors, find_routes
-from lakejoin.paths.path_sql import write_path_sql
+from lakejoin.paths.path_hops import Hop, Hops, SearchedHops, open_hops
 from lakejoin.paths.path_tables import PathTables, SegmentRef, is_external
 from lakejoin.ranking.column_candidates import ColumnCandidates
 from lakejoin.search.lake_background import get_lake_names
+from lakejoin.search.searcher import Searcher
+from lakejoin.store.dictionary import NOT_FOUND
+from lakejoin.store.rows import NULL
 
-if TYPE_CHECKING:
-    from lakejoin.engines.query import QueryTable
-    from lakejoin.search.searcher import Searcher
-
+Route = tuple[Hop, ...]
 
 DEFAULT_K = 5
 COUNTED = 20  # paths whose rows are counted
 _OF_TABLES = 3  # paths through the same tables
+MOST_JOINS = 4
+_FIRST = 400  # joins of the tables at both ends
+_NEXT = 60  # joins of each table after them
+_ROUTES = 400  # routes that are examined
 
 
-def check_joins(joins: int) -> None:
-    """Raise unless a path may have this many joins."""
-    if not 1 <= joins <= MOST_JOINS:
-        raise InputError(f"a path has between 1 and {MOST_JOINS} joins, not {joins}")
+class Survivors(NamedTuple):
+    """Of the `total` rows of the first table, `rows` reach the last; the join has `joined` rows."""
+
+    rows: int
+    total: int
+    joined: int
 
 
 def find_paths(
@@ -42,7 +53,8 @@ def find_paths(
     """The `k` best paths of at most `joins` joins between two tables; either may be a table of the
     lake, or a file or frame of the caller."""
     begin = time.perf_counter()
-    check_joins(joins)
+    if not 1 <= joins <= MOST_JOINS:
+        raise InputError(f"a path has between 1 and {MOST_JOINS} joins, not {joins}")
     tables = PathTables(searcher.snapshot, ends)
     first, last = tables.ends
     if first == last:
@@ -88,7 +100,7 @@ def _order(counted: tuple[Route, Survivors]) -> tuple[int, int, int, int, tuple[
     """By whole percents that survive, so that a smaller gain never adds a table to the path."""
     route, survive = counted
     return (
-        -round(100 * survive.share),
+        -round(100 * survive.rows / max(1, survive.total)),
         len(route),
         -survive.rows,
         survive.joined,
@@ -106,7 +118,7 @@ def _best_of_tables(counted: Sequence[tuple[Route, Survivors]]) -> list[tuple[Ro
 
 def _path(tables: PathTables, rank: int, route: Route, survive: Survivors) -> Path:
     joins = tuple(_join(tables, hop) for hop in route)
-    return Path(rank, joins, survive, lambda: write_path_sql(tables, route))
+    return Path(rank, joins, *survive, lambda: _write_sql(tables, route))
 
 
 def _join(tables: PathTables, hop: Hop) -> PathJoin:
@@ -187,3 +199,119 @@ class JoinBeliefs:
         if not candidate.believed:
             candidate = candidates.with_agreement(candidate)
         return candidate.join_score.accidental
+
+
+# -- the chains of joins between two tables -------------------------------------------------------
+
+
+def find_routes(
+    hops: Hops, begin: SegmentRef, end: SegmentRef, joins: int = MOST_JOINS
+) -> list[Route]:
+    """Chains of at most `joins` joins, those that most rows survive by estimate first."""
+    # An end outside the lake is only found by its own searches: the longer half starts there.
+    from_end = is_external(end)
+    there = _halves(hops, begin, _longer_half(joins, not from_end))
+    back = _halves(hops, end, _longer_half(joins, from_end))
+    routes: set[Route] = set()
+    for length in range(1, joins + 1):
+        ahead, behind = _longer_half(length, not from_end), _longer_half(length, from_end)
+        met: dict[SegmentRef, list[Route]] = {}
+        for route in back[behind]:
+            met.setdefault(route[-1].other_table if route else end, []).append(route)
+        for route in there[ahead]:
+            for other in met.get(route[-1].other_table if route else begin, []):
+                whole = (*route, *(hop.reversed() for hop in reversed(other)))
+                if _is_plain(whole, begin):
+                    routes.add(whole)
+    return sorted(routes, key=_estimated_order)[:_ROUTES]
+
+
+def _longer_half(joins: int, longer: bool) -> int:
+    return -(-joins // 2) if longer else joins // 2
+
+
+def _estimated_order(route: Route) -> tuple[float, int, tuple[tuple[SegmentRef, SegmentRef], ...]]:
+    surviving = math.prod(hop.survives for hop in route)
+    return -surviving, len(route), tuple((hop.column, hop.other) for hop in route)
+
+
+def _halves(hops: Hops, begin: SegmentRef, joins: int) -> list[list[Route]]:
+    """The routes that start at a table, by length."""
+    routes: list[list[Route]] = [[()]]
+    for length in range(joins):
+        longer = sorted(_lengthen(hops, routes[length], begin, length), key=_estimated_order)
+        routes.append(longer if length else longer[:_FIRST])
+    return routes
+
+
+def _lengthen(hops: Hops, routes: list[Route], begin: SegmentRef, length: int) -> Iterator[Route]:
+    expanded: set[SegmentRef] = set()
+    for route in routes:
+        last = route[-1].other_table if route else begin
+        if last not in expanded:
+            if len(expanded) == hops.widest:
+                return
+            expanded.add(last)
+        for hop in hops.of(last)[: _NEXT if length else _FIRST]:
+            longer = (*route, hop)
+            if _is_plain(longer, begin):
+                yield longer
+
+
+def _is_plain(route: Route, begin: SegmentRef) -> bool:
+    """Whether no table is visited twice or left by the column it was entered by."""
+    tables = [begin, *(hop.other_table for hop in route)]
+    return len({*tables}) == len(tables) and all(
+        entered.other != left.column for entered, left in pairwise(route)
+    )
+
+
+def count_survivors(tables: PathTables, route: Sequence[Hop]) -> Survivors:
+    leads_to = np.ones(tables.table(route[-1].other_table).rows())
+    for hop in reversed(route):
+        leads_to = _before(tables, hop, leads_to)
+    return Survivors(int(np.count_nonzero(leads_to)), len(leads_to), round(float(leads_to.sum())))
+
+
+def _before(tables: PathTables, hop: Hop, leads_to: Array) -> Array:
+    """How many joined rows each row leads to, given the same for the rows of the next table."""
+    left = tables.cells(hop.table, hop.column)
+    right = tables.cells(hop.other_table, hop.other)
+    codes = right.codes
+    alive = (codes != NULL) & (leads_to > 0)
+    values, positions = np.unique(codes[alive], return_inverse=True)
+    sums = np.bincount(positions, leads_to[alive], len(values))
+    if left.segment != right.segment:
+        values = left.find(right.texts(values))
+        known = np.flatnonzero(values != NOT_FOUND)
+        order = known[np.argsort(values[known])]
+        values, sums = values[order], sums[order]
+    codes = left.codes
+    if not len(values):
+        return np.zeros(len(codes))
+    at = np.minimum(np.searchsorted(values, codes), len(values) - 1)
+    return np.where((values[at] == codes) & (codes != NULL), sums[at], 0.0)
+
+
+def _write_sql(tables: PathTables, route: Sequence[Hop]) -> str:
+    """DuckDB SQL for a chain of joins, with all columns of all tables."""
+    refs = [route[0].table, *(hop.other_table for hop in route)]
+    sources = [
+        FileTable.of(f"t{number}", f"table_{number}", tables.table(ref))
+        for number, ref in enumerate(refs, 1)
+    ]
+    comments = [
+        f"{source.alias} is {source.name}"
+        + (f"; first: {source.register}" if source.register else "")
+        for source in sources
+    ]
+    rules = tables.snapshot.manifest.options.rules
+    return write_equality_joins(sources, _joins(tables, route), rules, comments)
+
+
+def _joins(tables: PathTables, route: Sequence[Hop]) -> Iterator[list[EqualColumns]]:
+    for hop in route:
+        left = tables.column_index(hop.table, hop.column)
+        right = tables.column_index(hop.other_table, hop.other)
+        mine, theirs = tables.table(hop.table), tables.table(hop.other_table)
+        yield [EqualColumns(left, right, ColumnPair(mine.spellings(left), theirs.spellings(right)))]

@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from lakejoin.engines.query import QueryTable
 from lakejoin.model import Array
 from lakejoin.search.indexed_table import IndexedTable
 from lakejoin.store.dictionary import NOT_FOUND
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.engines.query import QueryTable
-    from lakejoin.store.snapshot import Snapshot
+from lakejoin.store.snapshot import Snapshot
 
 SegmentRef = tuple[int, int]  # the index of a segment, and of a table or a column in it
 
@@ -42,7 +39,6 @@ class PathTables:
         self.ends = [table.home or (-n, 0) for n, table in enumerate(ends, 1)]
 
     def table(self, ref: SegmentRef) -> QueryTable:
-        """Look up a table."""
         if is_external(ref):
             return self._external[ref]
         if ref not in self._indexed:
@@ -55,11 +51,9 @@ class PathTables:
         return table[0], self._first(table) + column_index
 
     def column_index(self, table: SegmentRef, column: SegmentRef) -> int:
-        """The index of a column in its table."""
         return column[1] - self._first(table)
 
     def names(self, table: SegmentRef, column: SegmentRef) -> tuple[str, str]:
-        """The names of a table and of one of its columns."""
         named = self.table(table)
         return named.name, named.column_names[self.column_index(table, column)]
 
@@ -69,7 +63,6 @@ class PathTables:
         return self.snapshot.segments[table[0]].catalog.table(table[1]).first
 
     def cells(self, table: SegmentRef, column: SegmentRef) -> ColumnCells:
-        """The cells of a column."""
         if is_external(table):
             tokens, codes = self._external[table].cells(column[1])
             return ColumnCells(table[0], codes, tokens.take, partial(_find_tokens, tokens))
@@ -95,7 +88,5 @@ class ColumnCells:
 
 def _find_tokens(tokens: pa.LargeStringArray, texts: pa.LargeStringArray) -> Array:
     """The position of each text among the distinct values of a column outside the lake."""
-    import pyarrow.compute as pc
-
     positions = pc.index_in(texts, value_set=tokens).to_numpy(zero_copy_only=False)
     return np.where(np.isnan(positions), NOT_FOUND, positions).astype(np.uint32)

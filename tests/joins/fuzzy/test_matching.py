@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from pyarrow import csv
 
 from lakejoin.errors import InputError
-from lakejoin.joins.fuzzy.fuzzy_join import (
+from lakejoin.joins.fuzzy.fuzzy_join import find_fuzzy_join, fuzzy_matches, nearest_texts
+from lakejoin.joins.fuzzy.match_choice import (
+    Constraint,
     FuzzyMatches,
-    find_fuzzy_join,
-    fuzzy_matches,
-    nearest_texts,
+    FuzzyOptions,
+    FuzzyRule,
+    strict_rule,
 )
-from lakejoin.joins.fuzzy.match_choice import Constraint, FuzzyOptions, FuzzyRule, strict_rule
 
 TOWNS = ["Geneva", "Zurich", "Bern", "Basel", "Lugano", "Lausanne", "Winterthur", "St. Gallen"]
 

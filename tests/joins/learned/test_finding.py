@@ -12,7 +12,6 @@ from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Casing, Constant, Extract, Operator, Program
 from lakejoin.joins.learned.program_cover import LearnOptions
 from lakejoin.joins.learned.program_finder import LearnedJoin, find_programs
-from lakejoin.joins.learned.row_samples import SampleOptions
 
 SYLLABLES = ("ba", "den", "ko", "ri", "mel", "tus", "van", "gor", "pli", "sha", "ew", "um")
 
@@ -184,7 +183,7 @@ def test_samples_are_enough_for_large_tables() -> None:
     source = people(rng, rows)
     program = Program((Extract("name", ((",", 0),)), Constant("/"), Extract("code", (("-", 0),))))
     target, order = shuffled(apply_program(program, source), rng)
-    options = LearnOptions(sample=SampleOptions(participation=0.5))
+    options = LearnOptions(participation=0.5)
     learned = find_programs(source, pa.table({"made": target}), options)
     true = np.empty(rows, np.int64)
     true[order] = np.arange(rows)

@@ -19,7 +19,7 @@ from lakejoin.joins.learned.row_pairs import (
     _divsufsort,
     distinct_texts,
 )
-from lakejoin.joins.learned.row_samples import SampleOptions, sample_rows, sample_sizes
+from lakejoin.joins.learned.row_samples import EXPECTED_PAIRS, sample_rows, sample_sizes
 
 texts = st.lists(st.one_of(st.none(), st.text("abcAB ", max_size=8)), max_size=8)
 
@@ -64,13 +64,12 @@ def test_very_long_texts_are_looked_at_in_part() -> None:
 
 @given(st.integers(1, 10**7), st.integers(1, 10**7), st.floats(0.001, 1.0))
 def test_samples_hold_enough_pairs(source: int, target: int, participation: float) -> None:
-    options = SampleOptions(participation=participation)
-    mine, theirs = sample_sizes(source, target, options)
+    mine, theirs = sample_sizes(source, target, participation)
     assert 0 < mine <= source and 0 < theirs <= target
     held = target * (mine / source) * (theirs / target) * participation
-    assert held >= options.expected * (1 - 1e-9) or (mine, theirs) == (source, target)
+    assert held >= EXPECTED_PAIRS * (1 - 1e-9) or (mine, theirs) == (source, target)
     if mine < source and theirs < target:  # no other sizes with so many pairs have fewer rows
-        best = 2 * np.sqrt(options.expected / participation * source)
+        best = 2 * np.sqrt(EXPECTED_PAIRS / participation * source)
         assert mine + theirs <= best + 2
 
 

@@ -147,7 +147,7 @@ def test_spark_makes_the_same(spark: Any) -> None:
     tables = [
         pa.table({"a": ["Bern", "zug ", "n/a", "7"], "row": range(4)}),
         pa.table({"a": ["bern", "7.0", "Zug", "-"], "c.d": ["x", "y", "X ", "y"], "row": range(4)}),
-        pa.table({"d": ["y", "X", None], "row": range(3)}),
+        pa.table({"d": ["y", "X", None], "A": ["p", "q", "r"], "row": range(3)}),
     ]
     pairs = [((0, "a"), (1, "a")), ((1, "c.d"), (2, "d"))]
     predicate = predicate_of(tables, pairs)

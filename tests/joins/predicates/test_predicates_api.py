@@ -20,7 +20,7 @@ from lakejoin.errors import InputError, NoJoin
 from lakejoin.joins.join_inputs import loaded_input
 from lakejoin.joins.predicates.coded_tables import encode_tables
 from lakejoin.joins.predicates.join_predicate import best_predicates
-from lakejoin.joins.predicates.predicate_rows import join_rows
+from lakejoin.joins.predicates.predicate_join import join_rows
 from lakejoin.joins.predicates.preferences import Facts
 from lakejoin.pipeline.options import BuildOptions
 

@@ -9,14 +9,21 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from lakejoin.kernels.fuzzy_distances import MAX_WORDS
+from lakejoin.kernels.fuzzy_tokens import (
+    compute_unit_weights,
+    count_tokens,
+    cut_words,
+    hash_grams,
+    hash_words,
+    index_hashes,
+    mark_words_with,
+)
 from lakejoin.model import Array
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LONGEST = 256  # characters of a text to use: longer texts are not names
 _APOSTROPHES = "'’ʼ`´"
@@ -89,8 +96,6 @@ def fold_texts(values: pa.Array | pa.ChunkedArray) -> FoldedTexts:
     >>> column.texts, column.rows.tolist()
     (['bern', 'zug'], [0, -1, -1, 1, 0])
     """
-    import pyarrow as pa
-
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     coded = values.cast(pa.large_string()).dictionary_encode()
@@ -133,9 +138,6 @@ class Corpus:
 
 def build_corpus(left: FoldedTexts, right: FoldedTexts) -> Corpus:
     """Cut the texts of two columns into words and 3-grams."""
-    from lakejoin.kernels.fuzzy_distances import MAX_WORDS
-    from lakejoin.kernels.fuzzy_tokens import cut_words, hash_words, index_hashes
-
     texts = left.texts + right.texts
     starts = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(text) for text in texts], out=starts[1:])
@@ -161,8 +163,6 @@ def cut_grams(
     points: Array, first: Array, begins: Array, ends: Array, size: int, left: int
 ) -> Tokens:
     """The q-grams of texts, the first `left` of which are of the left column."""
-    from lakejoin.kernels.fuzzy_tokens import hash_grams, index_hashes
-
     start, hashes = hash_grams(points, first, begins, ends, size)
     ids, seen = index_hashes(hashes)
     return _weigh_tokens(start, ids, len(seen), left)[0]
@@ -173,8 +173,6 @@ def _weigh_tokens(start: Array, ids: Array, distinct: int, left: int) -> tuple[T
 
     The column that contains it more often counts: a token is not less rare for being in both.
     """
-    from lakejoin.kernels.fuzzy_tokens import compute_unit_weights, count_tokens
-
     start, ids, counts = count_tokens(start, ids)
     sides = ids[: start[left]], ids[start[left] :]
     frequency = np.maximum(*(np.bincount(side, minlength=distinct) for side in sides))
@@ -183,9 +181,6 @@ def _weigh_tokens(start: Array, ids: Array, distinct: int, left: int) -> tuple[T
 
 
 def _mark_numeric(points: Array, begins: Array, ends: Array) -> Array:
-    """Which words contain a digit."""
-    from lakejoin.kernels.fuzzy_tokens import mark_words_with
-
     digits = [point for point in np.unique(points).tolist() if chr(point).isdigit()]
     return mark_words_with(points, np.isin(points, digits), begins, ends)
 
@@ -201,8 +196,6 @@ def _weight_of_words(hashes: Array, lengths: Array) -> Array:
 
 @cache
 def _hashes(words: tuple[str, ...]) -> Array:
-    from lakejoin.kernels.fuzzy_tokens import hash_words
-
     ends = np.cumsum([len(word) for word in words])
     points = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32)
     return hash_words(points, np.concatenate([[0], ends[:-1]]), ends)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.errors import InputError
 from lakejoin.joins.fuzzy.corpus import FoldedTexts, build_corpus, fold_text, fold_texts
-from lakejoin.joins.fuzzy.match_choice import ChosenMatches, FuzzyOptions, FuzzyRule, choose_matches
+from lakejoin.joins.fuzzy.match_choice import FuzzyMatches, FuzzyOptions, choose_matches
 from lakejoin.joins.fuzzy.pair_evidence import TextIndex
-from lakejoin.joins.row_keys import find_first_rows
+from lakejoin.joins.row_keys import NO_KEY, Keys, Pairing, find_first_rows
 from lakejoin.model import Array
 from lakejoin.signals.chance import evidence, match_chance
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+from lakejoin.values.plain_columns import is_text
 
 _KEY = 0.8  # least share of distinct texts of a key column
 _SAMPLE = 1000  # texts of a column to choose columns by
@@ -92,9 +90,6 @@ class _Named:
 
 def _columns(table: pa.Table, named: list[str]) -> list[_Named]:
     """The columns of names of a table, or the named columns."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     columns = []
     for name in named or table.column_names:
         if table.column_names.count(name) != 1:
@@ -102,9 +97,7 @@ def _columns(table: pa.Table, named: list[str]) -> list[_Named]:
                 names = ", ".join(table.column_names)
                 raise InputError(f"column {name!r} not found; the columns are {names}")
             continue
-        if not named and not (
-            pa.types.is_string(table[name].type) or pa.types.is_large_string(table[name].type)
-        ):
+        if not named and not is_text(table[name].type):
             continue
         values = table[name].cast(pa.large_string()).combine_chunks()
         distinct = pc.unique(values.drop_null())
@@ -156,8 +149,6 @@ def _match_both_directions(
 def _is_believed(left: _Named, right: _Named, matches: FuzzyMatches, named: bool) -> bool:
     if named:
         return len(matches) > 0
-    import pyarrow.compute as pc
-
     texts = pc.unique(left.values.take(np.unique(matches.left_rows)))
     left_texts = len(texts)
     right_texts = len(pc.unique(right.values.take(np.unique(matches.right_rows))))
@@ -187,29 +178,6 @@ def _swap_sides(matches: FuzzyMatches) -> FuzzyMatches:
 def _reach(candidate: FuzzyJoin) -> float:
     """The expected number of correct pairs; a key on the right breaks ties."""
     return float(candidate.matches.chance.sum()) + (candidate.key_side == "right") * 1e-6
-
-
-def _none(kind: type) -> Array:
-    return np.zeros(0, kind)
-
-
-@dataclass(frozen=True, eq=False)
-class FuzzyMatches:
-    """Matching rows, ordered by left and then by right row.
-
-    `chance` is the estimated probability that a pair is correct; `rule` is the index in `rules` of
-    the rule that matches it, and `distance` (0..1) the distance by that rule.
-    """
-
-    left_rows: Array = field(default_factory=lambda: _none(np.int64))
-    right_rows: Array = field(default_factory=lambda: _none(np.int64))
-    distance: Array = field(default_factory=lambda: _none(np.float64))
-    chance: Array = field(default_factory=lambda: _none(np.float64))
-    rule: Array = field(default_factory=lambda: _none(np.int64))
-    rules: tuple[FuzzyRule, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.left_rows)
 
 
 def fuzzy_matches(
@@ -244,31 +212,28 @@ def _known_texts(
 ) -> tuple[Array, Array]:
     """The known matches as distinct pairs of texts."""
     if known is None or not len(known[0]):
-        return _none(np.int64), _none(np.int64)
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     texts, keys = left.rows[known[0]], right.rows[known[1]]
     valid = (texts >= 0) & (keys >= 0)
     both = np.unique(texts[valid] * len(right) + keys[valid])
     return both // len(right), both % len(right)
 
 
-def _rows(texts: FoldedTexts, keys: FoldedTexts, chosen: ChosenMatches) -> FuzzyMatches:
+def _rows(texts: FoldedTexts, keys: FoldedTexts, chosen: FuzzyMatches) -> FuzzyMatches:
     """Convert matching texts to rows: all rows of one text with all rows of the other."""
-    pair_of = np.full(len(texts) + 1, -1, np.int64)  # the last entry is for rows without a text
-    pair_of[chosen.texts] = np.arange(len(chosen.texts))
-    left = np.flatnonzero(pair_of[texts.rows] >= 0)
-    pair = pair_of[texts.rows[left]]
-    by_key = np.argsort(keys.rows, kind="stable")
-    ends = np.searchsorted(keys.rows[by_key], np.arange(len(keys) + 1))
-    begin, stop = ends[chosen.keys[pair]], ends[chosen.keys[pair] + 1]
-    counts = stop - begin
-    position = np.repeat(begin - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
-    of_rule = np.bincount(chosen.rule[pair], minlength=len(chosen.rules))
+    pair_of_text = np.full(len(texts) + 1, -1, np.int64)  # the last entry: rows without a text
+    pair_of_text[chosen.left_rows] = np.arange(len(chosen))
+    pair_of_row = pair_of_text[texts.rows]
+    key_of_row = np.append(chosen.right_rows, NO_KEY)[pair_of_row]
+    pairing = Pairing(Keys(key_of_row, keys.rows, len(keys)))
+    left, right = pairing.rows(0, len(pairing))
+    of_rule = np.bincount(chosen.rule[pair_of_row[pair_of_row >= 0]], minlength=len(chosen.rules))
     new_index = np.cumsum(of_rule > 0) - 1  # of the rules that match anything
-    rules = [FuzzyRule(*chosen.rules[i], int(of_rule[i])) for i in np.flatnonzero(of_rule)]
-    pair = np.repeat(pair, counts)
+    rules = [replace(chosen.rules[i], rows=int(of_rule[i])) for i in np.flatnonzero(of_rule)]
+    pair = pair_of_row[left]
     return FuzzyMatches(
-        np.repeat(left, counts),
-        by_key[position],
+        left,
+        right,
         chosen.distance[pair],
         chosen.chance[pair],
         new_index[chosen.rule[pair]],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,6 +17,12 @@ from lakejoin.joins.fuzzy.pair_evidence import (
     pair_features,
     word_doubts,
 )
+from lakejoin.kernels.fuzzy_distances import (
+    compute_edit_distances,
+    compute_jaro_winkler_distances,
+    count_shared_tokens,
+)
+from lakejoin.kernels.fuzzy_tokens import compute_similarities
 from lakejoin.model import Array
 
 KnownMatches = tuple[Array, Array]  # indexes of texts and keys that are already matched
@@ -24,23 +30,8 @@ KnownMatches = tuple[Array, Array]  # indexes of texts and keys that are already
 _LIKELY = 0.5  # least probability of a match
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenMatches:
-    """Texts with the key that each matches, the index of the rule, and the probability.
-
-    A rule is (tokens, distance, threshold).
-    """
-
-    texts: Array
-    keys: Array
-    distance: Array
-    chance: Array
-    rule: Array
-    rules: list[tuple[str, str, float]]
-
-
-def choose_matches(corpus: Corpus, known: KnownMatches, options: FuzzyOptions) -> ChosenMatches:
-    """Match the texts that are not known yet."""
+def choose_matches(corpus: Corpus, known: KnownMatches, options: FuzzyOptions) -> FuzzyMatches:
+    """Match the texts that are not known yet, each with at most one key."""
     unmatched = np.ones(corpus.left, bool)
     unmatched[known[0]] = False
     claimed = np.unique(known[1])
@@ -80,7 +71,7 @@ def _first_of(groups: Array) -> Array:
 
 def _take_likely(
     corpus: Corpus, texts: Array, keys: Array, chance: Array, precision: float
-) -> ChosenMatches:
+) -> FuzzyMatches:
     """The most pairs whose mean probability reaches the precision, and rules describing them."""
     joined = _probable_enough(chance, precision)
     far = pair_distances(corpus, texts, keys)
@@ -89,10 +80,10 @@ def _take_likely(
     for index, (measure, _) in enumerate(plain):
         distance[rule == index] = far[measure, rule == index]
     rule[rule < 0] = len(plain)
-    rules = [(*PLAIN_MEASURES[measure], threshold) for measure, threshold in plain]
-    rules.append((*WEIGHTED_MEASURE, float((1.0 - chance[joined]).max(initial=0.0))))
+    rules = [FuzzyRule(*PLAIN_MEASURES[measure], threshold) for measure, threshold in plain]
+    rules.append(FuzzyRule(*WEIGHTED_MEASURE, float((1.0 - chance[joined]).max(initial=0.0))))
     j = joined
-    return ChosenMatches(texts[j], keys[j], distance[j], chance[j], rule[j], rules)
+    return FuzzyMatches(texts[j], keys[j], distance[j], chance[j], rule[j], tuple(rules))
 
 
 def _probable_enough(chance: Array, precision: float) -> Array:
@@ -112,7 +103,7 @@ def _take_strictly(
     known: KnownMatches,
     second: TextPairs,
     one_to_one: bool,
-) -> ChosenMatches:
+) -> FuzzyMatches:
     """All pairs of the one rule that gives no text a second key."""
     count = len(pairs)
     texts = np.concatenate([pairs.texts, second.texts])
@@ -128,13 +119,13 @@ def _take_strictly(
     )
     far = far[:, :count]
     joined = np.flatnonzero(far[measure] <= threshold)
-    return ChosenMatches(
+    return FuzzyMatches(
         pairs.texts[joined],
         pairs.keys[joined],
         far[measure, joined],
         chance[joined],
         np.zeros(len(joined), np.int64),
-        [(*PLAIN_MEASURES[measure], threshold)],
+        (FuzzyRule(*PLAIN_MEASURES[measure], threshold),),
     )
 
 
@@ -156,11 +147,6 @@ _WORTH = 0.05  # least share of the matches that a rule must add
 
 def pair_distances(corpus: Corpus, texts: Array, keys: Array) -> Array:
     """The distance of pairs by each of the plain measures, one row per measure."""
-    from lakejoin.kernels.fuzzy_distances import (
-        compute_edit_distances,
-        compute_jaro_winkler_distances,
-    )
-
     c, key_texts = corpus, keys + corpus.left
     twos = cut_grams(c.points, c.first, c.begins, c.ends, 2, c.left)
     kinds = {"words": c.word_tokens, "2-grams": twos, "3-grams": c.gram_tokens}
@@ -176,9 +162,6 @@ def pair_distances(corpus: Corpus, texts: Array, keys: Array) -> Array:
 
 
 def _set_distance(tokens: Tokens, distance: str, left: Array, right: Array) -> Array:
-    from lakejoin.kernels.fuzzy_distances import count_shared_tokens
-    from lakejoin.kernels.fuzzy_tokens import compute_similarities
-
     if distance == "cosine":
         alike = compute_similarities(tokens.start, tokens.ids, tokens.weights, left, right)
         return np.asarray(1.0 - alike)
@@ -311,8 +294,27 @@ class FuzzyRule:
     tokens: str
     distance: str
     threshold: float
-    rows: int
+    rows: int = 0
 
     def __str__(self) -> str:
         most = math.ceil(self.threshold * 1000) / 1000
         return f"{_DISTANCES[self.distance]} distance of {self.tokens} at most {most:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class FuzzyMatches:
+    """Matching texts, or rows that are ordered by left and then by right row.
+
+    `chance` is the estimated probability that a pair is correct; `rule` is the index in `rules` of
+    the rule that matches it, and `distance` (0..1) the distance by that rule.
+    """
+
+    left_rows: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    right_rows: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    distance: Array = field(default_factory=lambda: np.zeros(0))
+    chance: Array = field(default_factory=lambda: np.zeros(0))
+    rule: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    rules: tuple[FuzzyRule, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.left_rows)

@@ -11,6 +11,8 @@ from typing import TypeVar
 import numpy as np
 
 from lakejoin.joins.fuzzy.corpus import Corpus, Tokens
+from lakejoin.kernels.fuzzy_distances import compare_words, count_unpaired
+from lakejoin.kernels.fuzzy_tokens import build_token_lists, compute_leads, find_nearest_texts
 from lakejoin.model import Array
 
 _MOST_KEYS = 5_000  # to compare with each other: enough to learn which words distinguish keys
@@ -40,8 +42,6 @@ class TextPairs:
 
 def candidate_pairs(corpus: Corpus, texts: Array, near: NearestKeys, claimed: Array) -> TextPairs:
     """The pairs of each text with its nearest keys; `claimed` keys already have an equal text."""
-    from lakejoin.kernels.fuzzy_tokens import compute_leads
-
     there = near.keys >= 0
     paired_texts = np.repeat(texts, there.sum(axis=1))
     keys, alike = near.keys[there].astype(np.int64), near.alike[there].astype(np.float64)
@@ -62,8 +62,6 @@ def word_doubts(
     in pairs that are hardly in doubt does not. The logarithm of the ratio of these rates; negative
     for words that may well be missing.
     """
-    from lakejoin.kernels.fuzzy_distances import count_unpaired
-
     keys = np.arange(corpus.right)
     if len(keys) > _MOST_KEYS:
         keys = np.sort(np.random.default_rng(0).choice(keys, _MOST_KEYS, replace=False))
@@ -83,8 +81,6 @@ def word_doubts(
 
 def pair_features(corpus: Corpus, pairs: TextPairs, doubt: Array) -> Array:
     """The features of each pair, one row per pair."""
-    from lakejoin.kernels.fuzzy_distances import compare_words
-
     c, keys = corpus, pairs.keys + corpus.left
     words = c.points, c.first, c.begins, c.ends, c.words, c.numeric, c.in_keys, c.rarity
     compared = np.concatenate(
@@ -129,8 +125,6 @@ class TextIndex:
     """
 
     def __init__(self, corpus: Corpus) -> None:
-        from lakejoin.kernels.fuzzy_tokens import build_token_lists
-
         self._begin = corpus.left
         self._tokens = _both(corpus.word_tokens, corpus.gram_tokens)
         t = self._tokens
@@ -138,8 +132,6 @@ class TextIndex:
 
     def nearest(self, texts: Array, most: int = MOST_NEAREST) -> NearestKeys:
         """The keys most similar to texts, which are given by their corpus index."""
-        from lakejoin.kernels.fuzzy_tokens import find_nearest_texts
-
         budget = max(_LEAST_WORK, _WORK // max(1, len(texts)))
         t = self._tokens
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Constant, Program, identity, is_cut
@@ -25,13 +26,10 @@ from lakejoin.joins.learned.program_scores import (
     hash_texts,
 )
 from lakejoin.joins.learned.row_pairs import RowPair
-from lakejoin.joins.learned.row_samples import Sample, SampleOptions, TextColumn
+from lakejoin.joins.learned.row_samples import PARTICIPATION, Sample, TextColumn
 from lakejoin.joins.learned.substrings import Examples
 from lakejoin.joins.learned.target_columns import fills_columns, parts_by_separator
 from lakejoin.model import Array
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ENOUGH = 0.98  # share of keys or rows from which on a program is good enough
 _SIZES = (3, 3, 3, 2, 3, 4)  # of example sets, in turn
@@ -50,21 +48,24 @@ _LETTERS = 3  # characters that must come from the source, on average
 class LearnOptions:
     """How much effort to spend on learning."""
 
-    sample: SampleOptions = field(default_factory=SampleOptions)
+    participation: float = PARTICIPATION  # the assumed share of rows that match
     column_pairs: int = 4  # to learn from, those with the best row pairs
     row_pairs: int = 100  # of a column pair, to draw examples from
     example_sets: int = 18  # to draw
     programs: int = 5  # at most, for all rows together
     further: bool = True  # whether to match several columns, and parts of columns, too
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredProgram:
-    """A program, and the share of its rows that wrong values would match too."""
+class LearnedProgram:
+    """A program, and how many source rows it matches that earlier programs do not, once known.
+
+    `by_chance` is the number of rows that deliberately wrong values would match, per matched row.
+    """
 
     program: Program
     by_chance: float
+    source_rows: int = 0
 
 
 @dataclass(eq=False)
@@ -82,7 +83,6 @@ class LearningTables:
 
     @cached_property
     def keys(self) -> KeyTable:
-        """The keys of the whole target."""
         return self.known_keys or KeyTable(hash_texts(self.target))
 
     def result_hashes(self, program: Program) -> Array:
@@ -97,24 +97,17 @@ class LearningTables:
             self._matches[program] = self.keys.codes_of(self.result_hashes(program))
         return self._matches[program]
 
-    def first_matches(self, programs: Sequence[ScoredProgram]) -> tuple[Array, Array]:
+    def first_matches(self, programs: Sequence[LearnedProgram]) -> tuple[Array, Array]:
         """The result of the first matching program for every source row, and its key code.
 
         Results are hashes; if no program matches, the first program's result, and -1.
         """
-        hashes, codes = (
-            self.result_hashes(programs[0].program),
-            self.matched_keys(programs[0].program),
-        )
-        if len(programs) > 1:
-            hashes, codes = hashes.copy(), codes.copy()
-        for believed in programs[1:]:
-            other_hashes, other_codes = (
-                self.result_hashes(believed.program),
-                self.matched_keys(believed.program),
-            )
-            fresh = (codes < 0) & (other_codes >= 0)
-            hashes[fresh], codes[fresh] = other_hashes[fresh], other_codes[fresh]
+        first, *others = (learned.program for learned in programs)
+        hashes, codes = self.result_hashes(first).copy(), self.matched_keys(first).copy()
+        for program in others:
+            fresh = (codes < 0) & (self.matched_keys(program) >= 0)
+            hashes[fresh] = self.result_hashes(program)[fresh]
+            codes[fresh] = self.matched_keys(program)[fresh]
         return hashes, codes
 
     @property
@@ -125,21 +118,21 @@ class LearningTables:
         return float(_SHARE * min(sizes) * rates)
 
 
-def learn_programs(tables: LearningTables, options: LearnOptions) -> list[ScoredProgram]:
+def learn_programs(tables: LearningTables, options: LearnOptions) -> list[LearnedProgram]:
     """Learn programs from text columns to a key column, best first; empty if none is good.
 
     >>> import pyarrow as pa
     >>> names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
     >>> users = pa.array(["alovelace", "aturing", "ghopper", "kgödel"], pa.large_string())
     >>> tables = LearningTables(names, users, Sample(names), TextColumn(users))
-    >>> for scored in learn_programs(tables, LearnOptions()):
-    ...     print(scored.program)
+    >>> for learned in learn_programs(tables, LearnOptions()):
+    ...     print(learned.program)
     lower(substring(name, 0, 1)) + lower(split(name, " ")[1])
     """
-    programs: list[ScoredProgram] = []
+    programs: list[LearnedProgram] = []
     source, target = tables.source_sample, tables.target_sample
     while len(programs) < options.programs and source.num_rows and len(target):
-        scorer = Scorer(source.table, KeyTable(hash_texts(target.array)), source.applier)
+        scorer = Scorer(source, KeyTable(hash_texts(target.array)))
         size = min(source.num_rows, len(scorer.keys))
         # A first program may match fewer keys of a tiny table; later ones a share of the rest.
         fewest = _FEWEST if programs else max(2, min(_FEWEST, size))
@@ -150,7 +143,7 @@ def learn_programs(tables: LearningTables, options: LearnOptions) -> list[Scored
         if best is None:
             break
         cased = fit_case(best.program, source, target.array)
-        programs.append(ScoredProgram(cased, best.by_chance))
+        programs.append(LearnedProgram(cased, best.by_chance))
         source, target = _drop_matched(cased, tables, source, target)
     return programs
 
@@ -166,7 +159,7 @@ def _drop_matched(
     return source.without(source_codes >= 0), target.without(target_codes >= 0)
 
 
-def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> ScoredProgram | None:
+def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> LearnedProgram | None:
     best, reached = None, (0.0, 0, 0)
     complete = 0
     for program in candidates:
@@ -176,7 +169,7 @@ def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> Score
         if reach > reached and _matches_enough(program, scorer, fewest):
             chance = coincidence_rate(program, scorer)
             if chance < MOST_COINCIDENCE:
-                best, reached = ScoredProgram(program, chance), reach
+                best, reached = LearnedProgram(program, chance), reach
         if reached[1] >= ENOUGH * scorer.source.num_rows:
             break
         # All keys are matched, but not all rows: another program may match more of them.
@@ -240,7 +233,7 @@ def _learn_from_sets(
     """Learn from small sets of the pairs, with these columns; if that fails, with all."""
     examples = source.examples(target, pairs)
     learner, every = Learner(examples, source.memory), np.arange(len(examples.columns))
-    sets = _example_sets(len(examples), options.example_sets, options.seed)
+    sets = _example_sets(len(examples), options.example_sets)
     sets = np.append(_plainest_first(examples), -1)[sets]
     possible, wide = learner.possible(sets, columns), np.zeros(len(sets), bool)
     if len(columns) < len(every):
@@ -258,8 +251,6 @@ def _learn_from_sets(
 
 def _are_codes(target: pa.Array) -> bool:
     """Whether keys are so short that no substring is rare: then all substrings are tried."""
-    import pyarrow.compute as pc
-
     return bool((pc.approximate_median(pc.utf8_length(target)).as_py() or 0) <= _CODE)
 
 
@@ -287,12 +278,12 @@ def _groups(
 
 
 @lru_cache
-def _example_sets(examples: int, count: int, seed: int) -> Array:
+def _example_sets(examples: int, count: int) -> Array:
     """Small random sets of examples, from the first or from all; the same sets every time.
 
     Each row has the positions of one set, padded with -1.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     first = min(examples, max(_EXAMPLES, int(_PLAIN * examples)))
     drawn: dict[tuple[int, ...], None] = {}
     for turn in range(count):
@@ -316,10 +307,7 @@ def _matches_enough(program: Program, scorer: Scorer, fewest: float) -> bool:
 
 def _letters(program: Program, scorer: Scorer) -> int:
     """How many characters of the matching results come from the source."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    rows = scorer.source.filter(pa.array(scorer.matched_keys(program) >= 0))
+    rows = scorer.source.table.filter(pa.array(scorer.matched_keys(program) >= 0))
     constant = sum(len(o.text) for o in program.operators if isinstance(o, Constant))
     total = pc.sum(pc.utf8_length(apply_program(program, rows))).as_py() or 0
     return int(total - constant * rows.num_rows)

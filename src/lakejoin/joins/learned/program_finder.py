@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Program, is_shorter
@@ -15,9 +16,9 @@ from lakejoin.joins.join_key import RejectedJoin
 from lakejoin.joins.learned.plausibility import ProgramEvidence, match_keys, weigh_programs
 from lakejoin.joins.learned.program_cover import (
     ENOUGH,
+    LearnedProgram,
     LearningTables,
     LearnOptions,
-    ScoredProgram,
     learn_programs,
 )
 from lakejoin.joins.learned.program_scores import KeyTable
@@ -27,27 +28,12 @@ from lakejoin.joins.row_keys import NO_KEY, KeyColumn, Keys, Pairing, find_first
 from lakejoin.model import Array, ValueRules
 from lakejoin.values.column_encoder import encode_query
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 Named = Sequence[tuple[str, str]]
+_EASY = 0.1  # if so many rows match, a smaller sample suffices: it is tried first
 
 
 def _no_rows() -> Array:
     return np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedProgram:
-    """A program, and how many source rows it matches that earlier programs do not.
-
-    `by_chance` is the number of rows that deliberately wrong values would match, per matched row.
-    """
-
-    program: Program
-    source_rows: int
-    by_chance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +131,10 @@ class _Side:
     def rows(self) -> int:
         return int(self.texts.num_rows) if self.texts.num_columns else 0
 
-    def sample(self, size: int, seed: int) -> Sample:
+    def sample(self, size: int) -> Sample:
         """Rows to learn from, the same for every target."""
         if size not in self._samples:
-            self._samples[size] = Sample(_some(self.texts, size, seed))
+            self._samples[size] = Sample(_some(self.texts, size, seed=0))
         return self._samples[size]
 
     @cached_property
@@ -176,7 +162,7 @@ class _Candidate:
     forth: bool
     target: Program
     tables: LearningTables
-    programs: list[ScoredProgram]
+    programs: list[LearnedProgram]
     reach: tuple[int, int, int]
     weighed: ProgramEvidence | None  # if no columns were named
 
@@ -197,9 +183,10 @@ def _best_candidate(
     left: _Side, right: _Side, options: LearnOptions, further: bool, doubted: list[_Candidate]
 ) -> _Candidate | None:
     """The best direction and target, from small samples if they suffice."""
-    for sample in options.sample.stages():
+    shares = dict.fromkeys((max(options.participation, _EASY), options.participation))
+    for share in shares:
         best: _Candidate | None = None
-        for candidate in _candidates(left, right, replace(options, sample=sample), further):
+        for candidate in _candidates(left, right, replace(options, participation=share), further):
             if candidate.doubt:
                 doubted.append(candidate)
                 continue
@@ -207,7 +194,7 @@ def _best_candidate(
                 best = candidate
             if best.complete:
                 break
-        sizes = sample_sizes(left.rows, right.rows, sample)
+        sizes = sample_sizes(left.rows, right.rows, share)
         if best is not None or sizes == (left.rows, right.rows):
             return best
     return None
@@ -227,13 +214,13 @@ def _learn_candidate(
     source: _Side, target: _Side, program: Program, options: LearnOptions, forth: bool
 ) -> _Candidate | None:
     """Learn the programs for one target on samples, and count their matches on all rows."""
-    sizes = sample_sizes(source.rows, target.rows, options.sample)
+    sizes = sample_sizes(source.rows, target.rows, options.participation)
     keys = apply_program(program, target.texts)
     tables = LearningTables(
         source.texts,
         keys,
-        source.sample(sizes[0], options.seed),
-        TextColumn(_some(keys, sizes[1], options.seed + 1)),
+        source.sample(sizes[0]),
+        TextColumn(_some(keys, sizes[1], seed=1)),
         len(program.columns),
         target.keys.get(program),
     )
@@ -244,12 +231,12 @@ def _learn_candidate(
     return _Candidate(forth, program, tables, programs, _reach(tables, programs), evidence)
 
 
-def _drop_shorter(programs: list[ScoredProgram]) -> list[ScoredProgram]:
+def _drop_shorter(programs: list[LearnedProgram]) -> list[LearnedProgram]:
     """Drop programs that only take fewer characters than an earlier one.
 
     If the longer text matches nothing, its beginning matches by coincidence: ABTC is not ABT.
     """
-    longest: list[ScoredProgram] = []
+    longest: list[LearnedProgram] = []
     for believed in programs:
         if not any(is_shorter(believed.program, other.program) for other in longest):
             longest.append(believed)
@@ -261,7 +248,7 @@ def _some(rows: Any, size: int, seed: int) -> Any:
     return rows if size >= len(rows) else rows.take(sample_rows(len(rows), size, seed))
 
 
-def _reach(tables: LearningTables, programs: list[ScoredProgram]) -> tuple[int, int, int]:
+def _reach(tables: LearningTables, programs: list[LearnedProgram]) -> tuple[int, int, int]:
     keys = tables.keys
     _, codes = tables.first_matches(programs)
     rows_of = np.bincount(codes[codes >= 0], minlength=len(keys))
@@ -297,7 +284,7 @@ def _join_rows(candidate: _Candidate, rules: ValueRules) -> LearnedJoin:
         before = int(waiting.sum())
         waiting[rows] = False
         joined = before - int(waiting.sum())
-        supported.append(LearnedProgram(believed.program, joined, believed.by_chance))
+        supported.append(replace(believed, source_rows=joined))
         matched.append(rows)
         matches.append(partners)
         which.append(np.full(len(rows), index, np.int64))

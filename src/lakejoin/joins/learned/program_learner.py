@@ -28,6 +28,12 @@ from lakejoin.joins.learned.substrings import (
     find_substrings,
     rewrite_substrings,
 )
+from lakejoin.kernels.shared_substrings import (
+    count_fewest_substrings,
+    find_possible_sets,
+    find_shared_columns,
+)
+from lakejoin.kernels.shortest_program import find_shortest_program
 from lakejoin.model import Array
 
 MOST_OPERATORS = 8
@@ -82,8 +88,6 @@ class Learner:
 
     def possible(self, sets: Array, columns: Array) -> Array:
         """The sets of rows for which a short program may exist; see `find_possible_sets`."""
-        from lakejoin.kernels.shared_substrings import find_possible_sets
-
         if not len(self.examples):
             return np.zeros(len(sets), bool)
         options = sets, columns, MOST_OPERATORS
@@ -99,8 +103,6 @@ class Learner:
 
     @cached_property
     def _sharing(self) -> Array:
-        from lakejoin.kernels.shared_substrings import find_shared_columns
-
         return np.asarray(find_shared_columns(*self.examples.arrays))
 
 
@@ -112,8 +114,6 @@ def fewest_substrings(examples: Examples) -> Array:
     >>> fewest_substrings(examples).tolist()
     [3.0, 1.0]
     """
-    from lakejoin.kernels.shared_substrings import count_fewest_substrings
-
     counts = count_fewest_substrings(*examples.arrays, _MOST_STRETCHES)
     return np.where(counts < 0, np.inf, counts)
 
@@ -167,9 +167,6 @@ class _Search:
         self.efforts = np.concatenate((self.efforts, efforts))
 
     def run(self) -> list[_Edge] | None:
-        """The edges of the best path."""
-        from lakejoin.kernels.shortest_program import find_shortest_program
-
         formed = np.zeros(len(self.firsts), np.bool_)
         formed[len(self.substrings) : len(self.substrings) + len(self.new)] = True
         examples = self.few.examples

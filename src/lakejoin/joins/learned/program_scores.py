@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from lakejoin.codegen.arrow_programs import Applier, apply_program, has_agreed_case
+from lakejoin.codegen.arrow_programs import apply_program, has_agreed_case
 from lakejoin.codegen.programs import Casing, Constant, Extract, Operator, Program, merge_constants
 from lakejoin.joins.learned.program_learner import ProgramStep
 from lakejoin.joins.learned.row_samples import Sample
+from lakejoin.kernels.text_tables import build_hash_table, hash_plain_texts, look_up_hashes
 from lakejoin.model import Array
 from lakejoin.signals.chance import LEAST_CHANCE, match_chance_by
 from lakejoin.values.text_arrays import read_only, text_buffers
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 MOST_COINCIDENCE = 0.6  # of the matching rows: largest share that wrong values may match
 _TRIALS = 3
@@ -33,27 +31,26 @@ def coincidence_rate(program: Program, scorer: Scorer) -> float:
     >>> numbers = pa.table({"price": [f"{7 * i % 100}.{i * 37 % 100:02}" for i in range(50)]})
     >>> keys = pa.array([f"{i:02}" for i in range(100) if i % 5], pa.large_string())
     >>> cents = Program((Extract("price", ((".", 1),)),))
-    >>> coincidence_rate(cents, Scorer(numbers, KeyTable(hash_texts(keys)))) > MOST_COINCIDENCE
+    >>> scorer = Scorer(Sample(numbers), KeyTable(hash_texts(keys)))
+    >>> coincidence_rate(cents, scorer) > MOST_COINCIDENCE
     True
     """
     _, rows = scorer.score(program)
-    parts = program.extracts
+    parts, source = program.extracts, scorer.source.table
     if len(parts) > 1:
-        trials = [_mix_rows(program, scorer.source, seed) for seed in range(_TRIALS)]
+        trials = [_mix_rows(program, source, seed) for seed in range(_TRIALS)]
     elif not rows:
         return 0.0
-    elif _has_letters(parts[0], scorer.source):
+    elif _has_letters(parts[0], source):
         return _changed_letter_rate(program, scorer)
     else:
-        trials = [_shift_last_digit(program, scorer.source, by) for by in range(1, _TRIALS + 1)]
-    matches = [Scorer(source, scorer.keys).score(wrong)[1] for wrong, source in trials]
+        trials = [_shift_last_digit(program, source, by) for by in range(1, _TRIALS + 1)]
+    matches = [Scorer(Sample(rows_of), scorer.keys).score(wrong)[1] for wrong, rows_of in trials]
     return min(1.0, sum(matches) / (rows * _TRIALS)) if rows else 0.0
 
 
 def _mix_rows(program: Program, source: pa.Table, seed: int) -> tuple[Program, pa.Table]:
     """The program with each part taken from another row."""
-    import pyarrow as pa
-
     rows = source.num_rows
     order = np.random.default_rng(seed).permutation(rows)
     step = 1 + seed % max(1, rows - 1)
@@ -73,9 +70,6 @@ def _mix_rows(program: Program, source: pa.Table, seed: int) -> tuple[Program, p
 
 def _shift_last_digit(program: Program, source: pa.Table, by: int) -> tuple[Program, pa.Table]:
     """The program of one part with the last digit of the part changed."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     texts = apply_program(Program(program.extracts), source)
     head, last = pc.utf8_slice_codeunits(texts, 0, -1), pc.utf8_slice_codeunits(texts, -1)
     digits = pa.array(list(_DIGITS), pa.large_string())
@@ -88,19 +82,17 @@ def _shift_last_digit(program: Program, source: pa.Table, by: int) -> tuple[Prog
 
 def _changed_letter_rate(program: Program, scorer: Scorer) -> float:
     """The share of matching texts that still match with another letter."""
-    import pyarrow.compute as pc
-
     rows = np.flatnonzero(scorer.matched_keys(program) >= 0)
     some = rows[np.linspace(0, len(rows) - 1, min(_LOOKED_AT, len(rows))).astype(np.int64)]
-    texts = pc.utf8_lower(apply_program(program, scorer.source.take(some))).unique().drop_null()
+    texts = (
+        pc.utf8_lower(apply_program(program, scorer.source.table.take(some))).unique().drop_null()
+    )
     chance = match_chance_by(texts, scorer.keys.contains)
     return chance if chance > LEAST_CHANCE else 0.0
 
 
 def _has_letters(part: Extract, source: pa.Table) -> bool:
     """Whether most of the part's texts contain a letter."""
-    import pyarrow.compute as pc
-
     lettered = pc.match_substring_regex(apply_program(Program((part,)), source), r"\p{L}")
     return bool((pc.mean(lettered).as_py() or 0.0) > 0.5)
 
@@ -112,22 +104,13 @@ Score = tuple[int, int]
 class Scorer:
     """The rows of a source, and the distinct keys of a target that they should match."""
 
-    source: pa.Table
+    source: Sample
     keys: KeyTable
-    applier: Applier | None = None  # of the source
     _scores: dict[Program, Score] = field(default_factory=dict)
-
-    def results(self, program: Program) -> pa.LargeStringArray:
-        """The program's results for the source."""
-        return (
-            apply_program(program, self.source)
-            if self.applier is None
-            else self.applier.apply(program)
-        )
 
     def matched_keys(self, program: Program) -> Array:
         """The key code that every source row matches, -1 for none."""
-        return self.keys.codes_of(hash_texts(self.results(program)))
+        return self.keys.codes_of(hash_texts(self.source.applier.apply(program)))
 
     def score(self, program: Program) -> Score:
         """The number of matched keys, and of matching rows."""
@@ -157,7 +140,6 @@ def fit_case(program: Program, source: Sample, target: pa.Array) -> Program:
     Rows match without it, as equality ignores case; but generated code should give the target's
     own spelling.
     """
-    import pyarrow.compute as pc
 
     def exact(operators: list[Operator]) -> int:
         made = source.applier.apply(Program(tuple(operators)))
@@ -190,10 +172,6 @@ def hash_texts(texts: pa.LargeStringArray) -> Array:
     >>> bool(hashes[0] == hashes[1]), hashes[2:].tolist()
     (True, [0, 0])
     """
-    import pyarrow.compute as pc
-
-    from lakejoin.kernels.text_tables import hash_plain_texts
-
     flat = text_buffers(texts)
     if flat.data[flat.offsets[0] : flat.offsets[-1]].max(initial=0) >= 128:  # beyond ASCII
         flat = text_buffers(pc.utf8_lower(texts))
@@ -212,8 +190,6 @@ class KeyTable:
     """
 
     def __init__(self, hashes: Array) -> None:
-        from lakejoin.kernels.text_tables import build_hash_table
-
         self._slots, self._distinct, self.counts, self.first_rows = build_hash_table(
             read_only(hashes)
         )
@@ -223,12 +199,7 @@ class KeyTable:
 
     def codes_of(self, hashes: Array) -> Array:
         """The code of the key that each text matches, -1 for none."""
-        from lakejoin.kernels.text_tables import look_up_hashes
-
         return np.asarray(look_up_hashes(self._slots, self._distinct, read_only(hashes)))
 
     def contains(self, texts: pa.LargeStringArray) -> pa.BooleanArray:
-        """Whether each text matches a key."""
-        import pyarrow as pa
-
         return pa.array(self.codes_of(hash_texts(texts)) >= 0)

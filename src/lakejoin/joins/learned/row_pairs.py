@@ -11,16 +11,21 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.errors import MissingDependency
+from lakejoin.kernels.shared_substrings import (
+    compute_common_prefixes,
+    find_favoured_texts,
+    find_rare_pairs,
+    find_rarest_substrings,
+    join_texts,
+)
 from lakejoin.model import Array
 from lakejoin.values.text_arrays import TextTable, read_only, text_buffers
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SHORTEST = 3  # bytes of a substring: shorter ones are everywhere
 SHORTEST_OF_SEVERAL = 2  # if several columns must agree
@@ -60,8 +65,6 @@ class RowPairer:
         >>> [(pair.source, pair.target, pair.score) for pair in pairs]
         [(2, 0, 1.0), (0, 1, 1.0)]
         """
-        from lakejoin.kernels.shared_substrings import find_rare_pairs
-
         source, target = self.columns[column], self.target
         if not len(source) or not len(target):
             return []
@@ -95,8 +98,6 @@ class RowPairer:
         >>> [(pair.source, pair.target) for pair in pairs]
         [(0, 1), (1, 2), (2, 0)]
         """
-        from lakejoin.kernels.shared_substrings import find_favoured_texts
-
         filled = [column for column, texts in enumerate(self.columns) if len(texts)]
         if not len(self.target) or not filled:
             return []
@@ -186,8 +187,6 @@ class _Suffixes:
 
     @cached_property
     def _best(self) -> tuple[Array, Array, Array, Array]:
-        from lakejoin.kernels.shared_substrings import find_rarest_substrings
-
         bounds = np.array((SHORTEST, SHORTEST_OF_SEVERAL))
         return find_rarest_substrings(
             self.data, self.sa, self.common, self.owner, self.firsts, bounds
@@ -201,8 +200,6 @@ class _Suffixes:
 
 
 def _suffixes(source: DistinctTexts, target: DistinctTexts) -> _Suffixes:
-    from lakejoin.kernels.shared_substrings import compute_common_prefixes, join_texts
-
     data, owner = join_texts(
         read_only(source.offsets), source.data, read_only(target.offsets), target.data
     )
@@ -235,9 +232,6 @@ def _divsufsort() -> Callable[[Array], Array]:
 
 
 def _lower(column: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     lower = pc.utf8_lower(column.cast(pa.large_string()))

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.codegen.arrow_programs import Applier
 from lakejoin.joins.learned.row_pairs import DistinctTexts, RowPair, RowPairer, distinct_texts
 from lakejoin.joins.learned.substrings import Examples, RewriteCache, build_examples, fold_case
 from lakejoin.model import Array
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 _LISTED = 2000  # largest number of rows whose texts are cached
 
 
 @dataclass(eq=False)
 class TextColumn:
-    """A text column."""
-
     array: pa.LargeStringArray
 
     def __len__(self) -> int:
@@ -32,7 +26,6 @@ class TextColumn:
 
     @cached_property
     def distinct(self) -> DistinctTexts:
-        """Its distinct texts, for pairing."""
         return distinct_texts(self.array)
 
     def texts(self, rows: list[int]) -> list[str]:
@@ -56,9 +49,6 @@ class TextColumn:
         return [fold_case(text) for text in self._texts]
 
     def without(self, rows: Array) -> TextColumn:
-        """The column without the marked rows."""
-        import pyarrow as pa
-
         return TextColumn(self.array.filter(pa.array(~rows))) if rows.any() else self
 
 
@@ -84,59 +74,37 @@ class Sample:
         return Applier(self.table)
 
     def pairer(self, target: TextColumn) -> RowPairer:
-        """Finds rows that may match rows of a target."""
         return RowPairer([column.distinct for column in self.columns.values()], target.distinct)
 
     def examples(self, target: TextColumn, pairs: list[RowPair]) -> Examples:
-        """Convert pairs of rows to examples."""
         source_rows, target_rows = [pair.source for pair in pairs], [pair.target for pair in pairs]
         columns = {name: column.folded_texts(source_rows) for name, column in self.columns.items()}
         return build_examples(columns, target.folded_texts(target_rows), target.texts(target_rows))
 
     def without(self, rows: Array) -> Sample:
-        """The sample without the marked rows."""
-        import pyarrow as pa
-
         if not rows.any():
             return self
         return Sample(self.table.filter(pa.array(~rows)), self.memory)
 
 
-_EASY = 0.1
+PARTICIPATION = 0.01  # the assumed share of rows that match
+# Matching pairs that samples contain on average, so that at least 4 are nearly always in them.
+EXPECTED_PAIRS = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class SampleOptions:
-    """The pairs that samples must contain, and the assumed share of matching rows."""
-
-    pairs: int = 4
-    slack: float = 0.8
-    participation: float = 0.01
-
-    @property
-    def expected(self) -> float:
-        """The matching pairs that samples must contain on average."""
-        return round(self.pairs / (1 - self.slack), 9)
-
-    def stages(self) -> tuple[SampleOptions, ...]:
-        """A smaller sample first, which suffices if a tenth of the rows match."""
-        easy = replace(self, participation=max(self.participation, _EASY))
-        return (easy,) if easy == self else (easy, self)
-
-
-def sample_sizes(source: int, target: int, options: SampleOptions) -> tuple[int, int]:
+def sample_sizes(source: int, target: int, participation: float) -> tuple[int, int]:
     """The number of rows needed of each table; all of them for small tables.
 
-    >>> sample_sizes(1_000_000, 1_000_000, SampleOptions(participation=0.1))
+    >>> sample_sizes(1_000_000, 1_000_000, 0.1)
     (14143, 14143)
-    >>> sample_sizes(100, 50, SampleOptions())
+    >>> sample_sizes(100, 50, 0.01)
     (100, 50)
-    >>> sample_sizes(1_000_000, 5_000, SampleOptions())
+    >>> sample_sizes(1_000_000, 5_000, 0.01)
     (400000, 5000)
     """
     if not source or not target:
         return source, target
-    needed = options.expected / options.participation * source  # the product of both sizes
+    needed = EXPECTED_PAIRS / participation * source  # the product of both sizes
     each = math.sqrt(needed)
     source_size = min(source, math.ceil(max(each, needed / target)))
     target_size = min(target, math.ceil(max(each, needed / source)))

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from lakejoin.codegen.programs import LOOKUPS, Form, Runs, Split, rewrite_text
+from lakejoin.kernels.example_splits import split_once, split_twice
 from lakejoin.model import Array
 
 _MOST_PATHS = 8
@@ -212,7 +213,6 @@ class ChosenExamples:
 
 
 def choose_examples(examples: Examples, rows: Array, columns: Array) -> ChosenExamples:
-    """Select rows and columns of the examples by index."""
     begins, ends = examples.begins[rows][:, columns], examples.ends[rows][:, columns]
     return ChosenExamples(examples, rows, columns, begins, ends, examples.goals[rows])
 
@@ -277,8 +277,6 @@ _RUNS = (Runs.DIGITS, Runs.LETTERS, Runs.WORDS)  # as `kernels.example_splits` n
 
 def find_substrings(few: ChosenExamples) -> Substrings:
     """The substrings after at most one split, non-empty in every example."""
-    from lakejoin.kernels.example_splits import split_once
-
     examples = few.examples
     arrays = split_once(examples.chars, examples.alnum, few.begins, few.ends)
     return Substrings(few, *arrays)
@@ -286,8 +284,6 @@ def find_substrings(few: ChosenExamples) -> Substrings:
 
 def find_deeper_substrings(few: ChosenExamples, firsts: Array, lasts: Array) -> Substrings:
     """The further substrings after two splits."""
-    from lakejoin.kernels.example_splits import split_twice
-
     examples = few.examples
     arrays = split_twice(examples.chars, examples.alnum, few.begins, few.ends, firsts, lasts)
     return Substrings(few, *arrays, before=len(firsts))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Constant, Extract, Program, identity
@@ -14,10 +16,7 @@ from lakejoin.joins.learned.program_scores import KeyTable, hash_texts
 from lakejoin.joins.learned.row_samples import sample_rows
 from lakejoin.model import ColumnType
 from lakejoin.values.column_encoder import encode_query
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+from lakejoin.values.plain_columns import is_text
 
 GLUE = "|"
 _SAMPLED = 2000  # rows to detect a column's structure from
@@ -147,9 +146,6 @@ def text_columns(table: pa.Table) -> pa.Table:
     >>> text_columns(pa.table({"no": [7], "name": ["Bern"], "share": [0.5]})).to_pylist()
     [{'no': '7', 'name': 'Bern'}]
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     chosen = {}
     for name in uniquely_named(table):
         if _is_writable(table[name].type):
@@ -175,16 +171,8 @@ def _likeliest(columns: dict[str, pa.LargeStringArray]) -> list[str]:
 
 
 def _is_writable(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
     t = pa.types
-    return bool(
-        t.is_string(kind)
-        or t.is_large_string(kind)
-        or t.is_integer(kind)
-        or t.is_date(kind)
-        or t.is_timestamp(kind)
-    )
+    return is_text(kind) or bool(t.is_integer(kind) or t.is_date(kind) or t.is_timestamp(kind))
 
 
 def is_key(texts: pa.LargeStringArray) -> bool:
@@ -200,7 +188,6 @@ def is_key(texts: pa.LargeStringArray) -> bool:
 
 
 def is_key_table(texts: pa.LargeStringArray, keys: KeyTable) -> bool:
-    """Whether a text column with these keys is a key."""
     if key_share(keys) < UNIQUE:
         return False
     rows = sample_rows(len(texts), _TYPED, 0)
@@ -222,9 +209,6 @@ def key_share(keys: KeyTable) -> float:
 
 def _is_consecutive(texts: pa.LargeStringArray) -> bool:
     """Whether the integers are nearly consecutive."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     digits = texts.filter(pc.match_substring_regex(texts, r"^-?\d{1,18}$"))
     numbers = pc.unique(digits.cast(pa.int64()))
     if not len(numbers):

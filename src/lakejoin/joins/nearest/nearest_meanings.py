@@ -8,20 +8,19 @@ so that rounding does not decide.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.encoders import open_encoder
 from lakejoin.errors import InputError
 from lakejoin.joins.nearest.nearest_rows import RowDistances
 from lakejoin.joins.options import TAU
-from lakejoin.joins.row_keys import spread_values
+from lakejoin.joins.row_keys import KeyColumn, find_first_rows
 from lakejoin.model import Array
 from lakejoin.values.column_encoder import encode_query
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _LARGEST = 2.0  # of two vectors of length 1
 _SLACK = 1e-8  # unit vectors in float32 are this much too long or short
@@ -83,16 +82,12 @@ class _Texts:
     @staticmethod
     def of(column: pa.Array | pa.ChunkedArray) -> _Texts:
         data = encode_query(column)
-        rows = spread_values(data, np.arange(len(data.tokens), dtype=np.int64), -1)
-        filled = np.flatnonzero(rows >= 0)
-        _, first = np.unique(rows[filled], return_index=True)
-        return _Texts(data.tokens, rows, filled[first])
+        rows = KeyColumn(data).codes
+        return _Texts(data.tokens, rows, find_first_rows(rows, len(data.tokens))[:-1])
 
 
 def _same(left: pa.LargeStringArray, right: pa.LargeStringArray) -> Array:
     """The position of each left text among the right texts, -1 if missing."""
-    import pyarrow.compute as pc
-
     positions = pc.index_in(left, value_set=right).fill_null(-1)
     return np.asarray(positions.to_numpy(zero_copy_only=False).astype(np.int64))
 

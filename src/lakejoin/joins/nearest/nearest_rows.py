@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.errors import InputError
 from lakejoin.joins.nearest.numeric_columns import (
     NUMBER,
     POINT,
     TIME,
-    days_of,
     kind_of,
     numbers_of,
     points_of_columns,
     points_of_texts,
+    times_of,
     valid_coordinates,
 )
+from lakejoin.kernels.kd_trees import build_point_tree, find_nearest_points
 from lakejoin.model import Array
 from lakejoin.store.coordinate_columns import LATITUDE, LONGITUDE
 from lakejoin.store.distance_limits import (
@@ -32,10 +33,7 @@ from lakejoin.store.distance_limits import (
     parse_distance,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
+_DAY = 86_400_000_000  # microseconds
 # Days per unit of time.
 _TIMES = {
     "s": 1 / 86_400, "sec": 1 / 86_400, "second": 1 / 86_400, "min": 1 / 1440, "minute": 1 / 1440,
@@ -82,7 +80,7 @@ def find_nearest_rows(
             points_of_texts(c) for c in (left[left_name], right[right_name])
         )
         return _match_points(left_values, right_values, limit)
-    read = days_of if kind == TIME else numbers_of
+    read = times_of if kind == TIME else numbers_of
     return _match_numbers(read(left[left_name]), read(right[right_name]), limit, _UNITS[kind])
 
 
@@ -177,9 +175,9 @@ def _limit(within: str | float | DistanceLimit | None, kind: str) -> DistanceLim
 def _match_numbers(
     left: Array, right: Array, limit: DistanceLimit | None, unit: str
 ) -> RowDistances:
+    """Match numbers, or times: these in whole microseconds, as rounded days would break ties."""
     rows = np.flatnonzero(np.isfinite(left))
-    values, first = _distinct(right[:, None])
-    values = values[:, 0]
+    values, first = _distinct(right)
     if not len(rows) or not len(values):
         return _no_rows(unit)
     numbers = left[rows]
@@ -188,17 +186,19 @@ def _match_numbers(
     up, down = np.abs(values[above] - numbers), np.abs(values[below] - numbers)
     nearer_below = (down < up) | ((down == up) & (first[below] < first[above]))
     position = np.where(nearer_below, below, above)
+    distance = np.where(nearer_below, down, up)
     near = np.ones(len(rows), np.bool_)
-    if limit is not None:
+    if limit is not None and unit == _UNITS[TIME]:
+        near = distance.astype(np.int64) <= round(limit.amount * _DAY)
+    elif limit is not None:
         low, high = number_ranges(numbers, limit)
         near = (low <= values[position]) & (values[position] <= high)
-    distance = np.where(nearer_below, down, up)
+    if unit == _UNITS[TIME]:
+        distance = distance.astype(np.int64) / _DAY
     return RowDistances(rows[near], first[position[near]], distance[near], unit)
 
 
 def _match_points(left: Array, right: Array, limit: DistanceLimit | None) -> RowDistances:
-    from lakejoin.kernels.kd_trees import build_point_tree, find_nearest_points
-
     rows = np.flatnonzero(np.isfinite(left).all(axis=1))
     targets, first = _distinct(right)
     if not len(rows) or not len(targets):
@@ -214,12 +214,13 @@ def _match_points(left: Array, right: Array, limit: DistanceLimit | None) -> Row
 
 
 def _distinct(values: Array) -> tuple[Array, Array]:
-    """The distinct finite rows, sorted, and the first row of each."""
-    rows = np.flatnonzero(np.isfinite(values).all(axis=1))
-    if values.shape[1] == 1:  # much faster than by whole rows
-        distinct, first = np.unique(values[rows, 0] + 0.0, return_index=True)
-        return distinct[:, None], rows[first]
-    distinct, first = np.unique(values[rows] + 0.0, axis=0, return_index=True)
+    """The distinct finite values or rows of coordinates, sorted, and the first row of each."""
+    if values.ndim == 1:  # much faster than by whole rows
+        rows = np.flatnonzero(np.isfinite(values))
+        distinct, first = np.unique(values[rows], return_index=True)
+    else:
+        rows = np.flatnonzero(np.isfinite(values).all(axis=1))
+        distinct, first = np.unique(values[rows] + 0.0, axis=0, return_index=True)
     return distinct, rows[first]
 
 

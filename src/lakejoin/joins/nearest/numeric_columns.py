@@ -1,15 +1,17 @@
-"""Read columns as numbers, days or coordinates for nearest joins."""
+"""Read columns as numbers, times or coordinates for nearest joins."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.errors import InputError
 from lakejoin.joins.row_keys import spread_values
+from lakejoin.kernels import coordinate_texts
 from lakejoin.model import Array, ColumnType
 from lakejoin.store.coordinate_columns import LATITUDE, LONGITUDE, parse_axis_name
 from lakejoin.store.parsed_numbers import (
@@ -22,12 +24,9 @@ from lakejoin.store.parsed_numbers import (
 )
 from lakejoin.values.column_encoder import encode_query
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 NUMBER, TIME, POINT = "number", "time", "point"
 _POLE = 90.0
-_DAY = 86_400.0
+_MICROSECONDS = np.dtype("datetime64[us]")
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?Z?$"
 
 
@@ -40,8 +39,6 @@ def kind_of(column: pa.ChunkedArray | pa.Array) -> str:
     >>> kind_of(pa.array(["48.1, 11.6"])), kind_of(pa.array(["Ulm"]))
     ('point', '')
     """
-    from lakejoin.kernels import coordinate_texts
-
     data = encode_query(column)
     if data.profile.type is ColumnType.DATE:
         return TIME
@@ -61,15 +58,16 @@ def numbers_of(column: pa.ChunkedArray | pa.Array) -> Array:
     return spread_values(data, column_numbers(parse_values(data.tokens)), np.nan)
 
 
-def days_of(column: pa.ChunkedArray | pa.Array) -> Array:
-    """The days since 1970 of every row, with fractions; NaN if it has no date.
+def times_of(column: pa.ChunkedArray | pa.Array) -> Array:
+    """The time of every row in whole microseconds, NaT if it has none.
 
     >>> import pyarrow as pa
-    >>> days_of(pa.array(["1970-01-02 12:00:00", "31 Jan 1970", "?"])).tolist()
-    [1.5, 30.0, nan]
+    >>> times_of(pa.array(["1970-01-02 12:00:00", "31 Jan 1970", "?"])).astype(str).tolist()
+    ['1970-01-02T12:00:00.000000', '1970-01-31T00:00:00.000000', 'NaT']
     """
     data = encode_query(column)
-    return spread_values(data, _moments(data.tokens), np.nan)
+    microseconds = _moments(data.tokens).view(np.int64)
+    return spread_values(data, microseconds, np.iinfo(np.int64).min).view(_MICROSECONDS)
 
 
 def points_of_texts(column: pa.ChunkedArray | pa.Array) -> Array:
@@ -122,8 +120,6 @@ def valid_coordinates(points: Array) -> Array:
 
 
 def _axis(readings: ParsedValues, name: str) -> str:
-    from lakejoin.kernels import coordinate_texts
-
     north, east = (
         readings.share(coordinate_texts.LATITUDE),
         readings.share(coordinate_texts.LONGITUDE),
@@ -135,20 +131,17 @@ def _axis(readings: ParsedValues, name: str) -> str:
 
 
 def _moments(tokens: pa.LargeStringArray) -> Array:
-    """Days since 1970 of canonical values, NaN if they are not dates."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    """The times of canonical values, NaT if they are not dates."""
     dated = np.asarray(pc.match_substring_regex(tokens, _MOMENT))
-    days = np.full(len(tokens), np.nan)
+    times = np.full(len(tokens), "NaT", _MICROSECONDS)
     if dated.any():
         plain = pc.utf8_rtrim(tokens.filter(pa.array(dated)), "Z")
         try:
             moments = plain.cast(pa.timestamp("us"))
         except pa.ArrowInvalid:  # dates that do not exist, such as 31 February
             moments = pa.array([_moment(text) for text in plain.to_pylist()], pa.timestamp("us"))
-        days[dated] = moments.cast(pa.int64()).to_numpy(zero_copy_only=False) / (1e6 * _DAY)
-    return days
+        times[dated] = moments.to_numpy(zero_copy_only=False)
+    return times
 
 
 def _moment(text: str) -> datetime | None:
@@ -158,5 +151,5 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def _share(numbers: Array) -> float:
-    return float(np.isfinite(numbers).mean()) if len(numbers) else 0.0
+def _share(values: Array) -> float:
+    return float(np.isfinite(values).mean()) if len(values) else 0.0

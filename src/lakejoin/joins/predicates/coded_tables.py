@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.errors import InputError
+from lakejoin.joins.join_inputs import JoinInput
 from lakejoin.model import Array, ValueRules, null_id
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.joins.join_inputs import JoinInput
-    from lakejoin.store.catalog import TableEntry
-    from lakejoin.store.segment import Segment
+from lakejoin.store.catalog import TableEntry
+from lakejoin.store.segment import Segment
+from lakejoin.values.column_encoder import encode_query
+from lakejoin.values.text_arrays import TextTable
 
 NO_VALUE = -1
 _MOST_ROWS = 2**31 - 1
@@ -35,7 +33,6 @@ class CodedTable:
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
         return int(self.codes.shape[1])
 
 
@@ -68,9 +65,6 @@ def encode_tables(tables: Sequence[pa.Table], rules: ValueRules | None = None) -
     >>> [codes.tolist() for table in coded.tables for codes in table.codes]
     [[-1, 0, -1], [-1, -1, 1], [0, -1], [1, -1]]
     """
-    from lakejoin.values.column_encoder import encode_query
-    from lakejoin.values.text_arrays import TextTable
-
     dictionary = TextTable()
     local = []
     for table in tables:
@@ -115,8 +109,6 @@ def _merge_dictionaries(
     tables: Sequence[tuple[Segment, TableEntry]], local: list[list[_LocalColumn]]
 ) -> tuple[list[list[_LocalColumn]], int]:
     """Recode the columns of several segments in one dictionary, by their texts."""
-    from lakejoin.values.text_arrays import TextTable
-
     dictionary = TextTable()
     recoded = []
     for (segment, _), columns in zip(tables, local, strict=True):
@@ -125,21 +117,15 @@ def _merge_dictionaries(
         for column in columns:
             used[column.codes[column.codes < size]] = True
         old_codes = np.flatnonzero(used)
-        new_codes = np.full(size, null_id(np.dtype(np.uint32)), np.uint32)
+        new_codes = np.full(size + 1, null_id(np.dtype(np.uint32)), np.uint32)  # nulls are last
         new_codes[old_codes] = dictionary.add(segment.dictionary.texts.take(old_codes))
         recoded.append(
             [
-                _LocalColumn(column.name, _look_up(new_codes, column.codes), column.cells)
+                _LocalColumn(column.name, new_codes[np.minimum(column.codes, size)], column.cells)
                 for column in columns
             ]
         )
     return recoded, dictionary.count
-
-
-def _look_up(new_codes: Array, codes: Array) -> Array:
-    """`new_codes[codes]`, with nulls beyond the last code."""
-    padded = np.append(new_codes, null_id(np.dtype(np.uint32))).astype(np.uint32)
-    return np.asarray(padded[np.minimum(codes, len(new_codes))])
 
 
 def _share_codes(

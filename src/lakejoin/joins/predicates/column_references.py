@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.joins.equal.shared_values import EncodedColumn, encode_column, sample_codes
 from lakejoin.joins.join_inputs import table_subject
@@ -28,9 +28,6 @@ from lakejoin.signals.name_similarity import (
     is_named_for,
 )
 from lakejoin.values.text_arrays import TextTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 UNIQUE = 0.95  # the least uniqueness of a key
 CONTAINED = 0.65  # the least share of a column's values that a key must contain
@@ -64,7 +61,6 @@ class CodedColumn:
 
     @property
     def name(self) -> str:
-        """The column name."""
         return self.coded.name
 
     @cached_property
@@ -79,7 +75,6 @@ class CodedColumn:
 
     @cached_property
     def identifies(self) -> bool:
-        """Whether its name is that of an identifier."""
         return is_identifier_name(self.name)
 
     @cached_property
@@ -95,8 +90,6 @@ class CodedColumn:
     @cached_property
     def wrong(self) -> list[WrongValues]:
         """Plausible wrong values as codes, -1 for none; see `chance`."""
-        import pyarrow as pa
-
         coded = []
         for wrong in wrong_values(self.coded.data.tokens, _WRONG):
             texts = pa.array(
@@ -108,7 +101,6 @@ class CodedColumn:
         return coded
 
     def contains(self, codes: Array) -> Array:
-        """Which of these codes it contains."""
         at = np.minimum(np.searchsorted(self.sorted_codes, codes), len(self.sorted_codes) - 1)
         return np.asarray(self.sorted_codes[at] == codes)
 
@@ -122,7 +114,6 @@ class CodedColumn:
 
     @property
     def may_refer(self) -> bool:
-        """Whether it may refer to a key."""
         return self.coded.profile.type not in _NO_KEYS and len(self.coded) > 0
 
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from lakejoin.errors import InputError, UnreadableFile
+from lakejoin.formats.file_reader import open_tables, wrap_reader_errors
+from lakejoin.formats.table_stream import Table
 from lakejoin.joins.join_report import loss_texts
 from lakejoin.joins.options import Progress
 from lakejoin.joins.predicates.column_references import NamedTable
 from lakejoin.joins.predicates.key_relations import Relation, find_relations
-from lakejoin.model import ValueRules
+from lakejoin.locations import Location
+from lakejoin.model import Skipped, ValueRules
 from lakejoin.render.answer_base import AnswerBase
 from lakejoin.render.report import Cell, Column, Report, Row, line
+from lakejoin.sources.lake_files import list_files
 from lakejoin.text_format import clip, counted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _SKIPPED = 5  # files listed by name
 _COLUMNS = (
@@ -69,8 +71,6 @@ class Relations(AnswerBase[Relation]):
 
     def table(self) -> pa.Table:
         """The relations as a `pyarrow.Table`."""
-        import pyarrow as pa
-
         texts = pa.list_(pa.string())
         schema = pa.schema(
             [
@@ -145,12 +145,6 @@ def read_tables(
 ) -> tuple[list[NamedTable], list[str]]:
     """Read the tables of a folder, a glob, or a file with several (SQLite, Excel); returns them and
     notes on files without a table. Files inside `excluded` (an index) are skipped."""
-    from lakejoin.formats.file_reader import open_tables, wrap_reader_errors
-    from lakejoin.formats.table_stream import Table
-    from lakejoin.locations import Location
-    from lakejoin.model import Skipped
-    from lakejoin.sources.lake_files import list_files
-
     report = progress or (lambda doing: None)
     tables: list[NamedTable] = []
     skipped: list[Skipped] = []

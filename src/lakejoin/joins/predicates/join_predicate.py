@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
+import pyarrow as pa
 
+from lakejoin.codegen.pasted_command import join_command_line, on_arguments
 from lakejoin.errors import InputError, NoJoin
+from lakejoin.joins.join import Join
+from lakejoin.joins.join_finder import join_tables
 from lakejoin.joins.join_inputs import JoinInput, table_subject
-from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.options import JoinOptions, Progress
 from lakejoin.joins.predicates.coded_tables import CodedTables, encode_sides
 from lakejoin.joins.predicates.predicate_finder import (
     ColumnRef,
@@ -20,7 +24,13 @@ from lakejoin.joins.predicates.predicate_finder import (
     PredicateOptions,
     find_predicates,
 )
-from lakejoin.joins.predicates.predicate_rows import join_rows, name_joined_columns, unique_labels
+from lakejoin.joins.predicates.predicate_join import (
+    join_rows,
+    name_joined_columns,
+    unique_labels,
+    write_chain,
+    write_sql,
+)
 from lakejoin.joins.predicates.predicate_text import (
     no_predicate_reason,
     predicate_notes,
@@ -31,15 +41,10 @@ from lakejoin.joins.predicates.predicate_text import (
 from lakejoin.joins.predicates.preferences import Facts, Preference, find_preferences
 from lakejoin.model import Array
 from lakejoin.render.answer_base import AnswerBase
+from lakejoin.render.report import Report
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.joins.join import Join
-    from lakejoin.joins.options import Progress
-    from lakejoin.render.report import Report
-
-_ROWS_SHOWN = 3  # of a join, in a notebook
+_ROWS_SHOWN = 3  # of a join
+_MOST_PAIRS = 8  # in a command; a predicate with more is reduced to those that suffice
 _AS_CODE = "join() takes two tables; for more, use table(), to_sql() or the other code writers"
 
 
@@ -159,8 +164,6 @@ class JoinPredicate:
 
     def table(self, limit: int | None = None) -> pa.Table:
         """The rows of the inner join, all or the first `limit`, as a `pyarrow.Table`."""
-        import pyarrow as pa
-
         sides = self.tables.sides
         names = name_joined_columns([side.columns for side in sides])
         rows_of = _first(join_rows(self.tables.coded, self.found.enough), limit, len(sides))
@@ -173,8 +176,6 @@ class JoinPredicate:
 
     def join(self, how: str = "inner") -> Join:
         """The join of two tables by this predicate."""
-        from lakejoin.joins.join_finder import join_tables
-
         if not self.tables.are_two:
             raise InputError(_AS_CODE)
         options = JoinOptions(self.found.on, how, "equal", rules=self.tables.options.rules)
@@ -186,8 +187,6 @@ class JoinPredicate:
 
         The default names are `left_table` and `right_table`, or `table_1`, `table_2`, …
         """
-        from lakejoin.joins.predicates.predicate_code import write_sql
-
         self._check_names(names)
         if self.tables.are_two:
             left, right = names or ("left_table", "right_table")
@@ -196,21 +195,43 @@ class JoinPredicate:
 
     def to_pandas_code(self) -> str:
         """The inner join as a Python function of pandas DataFrames."""
-        from lakejoin.joins.predicates.predicate_code import write_pandas
-
-        return self._inner.to_pandas_code() if self.tables.are_two else write_pandas(self)
+        return self._inner.to_pandas_code() if self.tables.are_two else write_chain(self, "pandas")
 
     def to_polars_code(self) -> str:
         """The inner join as a Python function of polars DataFrames."""
-        from lakejoin.joins.predicates.predicate_code import write_polars
-
-        return self._inner.to_polars_code() if self.tables.are_two else write_polars(self)
+        return self._inner.to_polars_code() if self.tables.are_two else write_chain(self, "polars")
 
     def to_pyspark_code(self) -> str:
         """The inner join as a Python function of Spark DataFrames."""
-        from lakejoin.joins.predicates.predicate_code import write_pyspark
+        return (
+            self._inner.to_pyspark_code() if self.tables.are_two else write_chain(self, "pyspark")
+        )
 
-        return self._inner.to_pyspark_code() if self.tables.are_two else write_pyspark(self)
+    def to_dict(self, rows: int = _ROWS_SHOWN, index: str | None = None) -> dict[str, Any]:
+        """The predicate for JSON, with the first `rows` of its join and the command that makes it
+        with an index; the keys are stable."""
+        facts, first = self.facts, self.table(rows)
+        columns = [column.to_pylist() for column in first.columns]
+        return {
+            "pairs": _listed(self.pairs),
+            "enough": _listed(self.enough),
+            "scores": self.scores,
+            "inner_rows": facts.inner,
+            "outer_rows": facts.outer,
+            "groups": facts.groups,
+            "entropy": facts.entropy,
+            "involved": list(facts.involved),
+            "columns": first.column_names,
+            "first": [list(row) for row in zip(*columns, strict=True)],
+            "command": self._command(index) if self.tables.are_two else None,
+            "notes": list(self.notes),
+        }
+
+    def _command(self, index: str | None) -> str:
+        left, right = self.tables.sides
+        pairs = self.pairs if len(self.pairs) <= _MOST_PAIRS else self.enough
+        words = on_arguments(pairs, left.columns, right.columns)
+        return join_command_line(left.name, right.name, [*words, "--by", "equal"], index)
 
     def __repr__(self) -> str:
         from lakejoin.render.text import render_text
@@ -282,8 +303,22 @@ class Predicates(AnswerBase[JoinPredicate]):
             raise NoJoin(self.none)
         return self[0]
 
+    def to_dict(self, rows: int = _ROWS_SHOWN, index: str | None = None) -> dict[str, Any]:
+        """The predicates with the keys of `lakejoin predicates --json`; see `JoinPredicate`."""
+        tables = [
+            {"table": label, "rows": side.size, "columns": len(side.columns)}
+            for label, side in zip(self.tables.labels, self.tables.sides, strict=True)
+        ]
+        searched = {"looked_at": self.looked_at, "complete": self.complete}
+        return {
+            "tables": tables,
+            "prefer": self.preferences[0].name,
+            "predicates": [predicate.to_dict(rows, index) for predicate in self],
+            **(searched if self else {"why": self.none}),
+            "notes": list(self.notes),
+        }
+
     def report(self) -> Report:
-        """What the answer shows."""
         return predicates_report(self)
 
 
@@ -326,6 +361,13 @@ def best_predicates(
     answer = Predicates(results, best, preferences, tables, found.looked_at, found.complete)
     none = no_predicate_reason(answer)
     return replace(answer, notes=tuple(search_notes(answer)), none=none)
+
+
+def _listed(pairs: Iterable[Iterable[str | tuple[str, str]]]) -> list[list[str | list[str]]]:
+    """Pairs as lists; with more than two tables, each column is a list of table and column name."""
+    return [
+        [column if isinstance(column, str) else list(column) for column in pair] for pair in pairs
+    ]
 
 
 def _refuse_rows() -> NoReturn:

@@ -22,6 +22,7 @@ import numpy as np
 
 from lakejoin.joins.predicates.coded_tables import CodedTables
 from lakejoin.joins.predicates.preferences import Facts, rounded_bits
+from lakejoin.joins.row_keys import NO_KEY, Keys, Pairing
 from lakejoin.model import Array
 
 ColumnId = tuple[int, int]  # table index and column index
@@ -172,12 +173,11 @@ class JoinTrees:
         return float(np.dot(*rows))
 
     def _join_factors(self, left: _Factor, right: _Factor) -> _Factor:
-        """Join two factors on their shared variables."""
         left_numbers, right_numbers, count = self._number_shared(left, right)
-        left_at, right_at = _matches(
-            np.where(left.sums.rows > 0, left_numbers, count),
-            np.where(right.sums.rows > 0, right_numbers, -1),
-        )
+        left_keys = np.where(left.sums.rows > 0, left_numbers, NO_KEY)
+        right_keys = np.where(right.sums.rows > 0, right_numbers, NO_KEY)
+        pairing = Pairing(Keys(left_keys, right_keys, count))
+        left_at, right_at = pairing.rows(0, len(pairing))
         values = {name: column[right_at] for name, column in right.values.items()}
         values |= {name: column[left_at] for name, column in left.values.items()}
         sums = left.sums.at(left_at).times(right.sums.at(right_at))
@@ -278,17 +278,6 @@ def _number_rows(columns: Sequence[Array]) -> tuple[Array, int]:
         distinct, numbers = np.unique(combined, return_inverse=True)
         count = len(distinct)
     return numbers, count
-
-
-def _matches(left: Array, right: Array) -> tuple[Array, Array]:
-    """All pairs of positions with the same number."""
-    order = np.argsort(right, kind="stable")
-    begin = np.searchsorted(right[order], left, "left")
-    sizes = np.searchsorted(right[order], left, "right") - begin
-    left_at = np.repeat(np.arange(len(left)), sizes)
-    ends = np.cumsum(sizes)
-    within = np.arange(len(left_at)) - np.repeat(ends - sizes, sizes)
-    return left_at, order[np.repeat(begin, sizes) + within]
 
 
 def _sum_by(values: Array, numbers: Array, count: int) -> Array:

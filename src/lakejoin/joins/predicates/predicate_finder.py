@@ -20,7 +20,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from numbers import Integral
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from lakejoin.errors import InputError
 from lakejoin.joins.options import Progress
@@ -52,10 +53,6 @@ from lakejoin.joins.predicates.row_groups import SinglePairs
 from lakejoin.model import ValueRules
 from lakejoin.signals.name_similarity import compare_names
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 _AS_MANY = 20  # predicates over two tables take as long as one over several
 
 
@@ -66,7 +63,6 @@ class MultiTableSearch(PredicateSearch):
     """
 
     def run(self) -> None:
-        """Look at all predicates that may be among the best."""
         self._best = Rankings(self.rankings, self.pruning.bounds)
         self._limit = None if self.most is None else max(1, self.most // _AS_MANY)
         self._left_out = False
@@ -90,7 +86,6 @@ class MultiTableSearch(PredicateSearch):
         return tuple(sorted(pairs))
 
     def enough(self, members: Members, facts: Facts, alike: Callable[[int], float]) -> Members:
-        """Few of a predicate's pairs that make the same join, preferring similar names."""
         taken = list(members)
         for index in sorted(members, key=lambda pair: (alike(pair), -pair)):
             fewer = [pair for pair in taken if pair != index]
@@ -199,7 +194,6 @@ class MultiTableSearch(PredicateSearch):
         return self._components(members) == 1
 
     def _components(self, members: Members) -> int:
-        """The number of connected components of the tables."""
         component = list(range(len(self.coded.tables)))
         for index in members:
             (left, _), (right, _) = self.pairs[index]

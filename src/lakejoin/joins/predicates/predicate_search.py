@@ -63,7 +63,6 @@ class PredicateSearch:
     pairs: list[ColumnIdPair] = field(default_factory=list)
 
     def count(self) -> None:
-        """Count a predicate that was looked at."""
         self.looked_at += 1
         if self.looked_at % _REPORT_EVERY == 0:
             self.report(f"{self.looked_at:,} predicates looked at")
@@ -282,19 +281,15 @@ class Rankings:
         self._bounds = bounds
 
     def record(self, facts: Facts) -> None:
-        """Record that a predicate with these facts exists, closed or not."""
         for ranking in self._rankings:
             ranking.record(facts)
 
     def add(self, members: Members, facts: Facts) -> None:
-        """Add a predicate to each preference for which its facts are among the best."""
         for ranking in self._rankings:
             ranking.add(members, facts)
 
     def ranks(self, facts: Facts) -> bool:
-        """Whether a predicate with these facts is among the best of any preference."""
         return any(ranking.ranks(facts) for ranking in self._rankings)
 
     def may_improve(self, facts: Facts) -> bool:
-        """Whether there may be one of the best of any preference below these facts."""
         return not self._bounds or any(ranking.may_improve(facts) for ranking in self._rankings)

@@ -35,18 +35,7 @@ def score_text(score: float) -> str:
     return f"{number:,.3f}" if abs(number) >= 0.001 else f"{number:.3g}"
 
 
-def scores_text(predicate: JoinPredicate) -> str:
-    """All scores on one line."""
-    return ", ".join(f"{name} {score_text(value)}" for name, value in predicate.scores.items())
-
-
-def fewer_text(predicate: JoinPredicate) -> str:
-    """The fewer pairs that make the same join."""
-    return f"the same join by {clip(predicate.fewer_words, _WORDS)}"
-
-
-def facts_text(predicate: JoinPredicate) -> str:
-    """The facts on one line."""
+def _facts_text(predicate: JoinPredicate) -> str:
     facts = predicate.facts
     rows = zip(facts.involved, facts.sizes, predicate.tables.labels, strict=True)
     joined = ", ".join(f"{part:,} of {total:,} rows of {name}" for part, total, name in rows)
@@ -94,7 +83,6 @@ def _shared_values(predicate: JoinPredicate, pair: tuple[tuple[int, str], tuple[
 
 
 def search_notes(found: Predicates) -> Iterator[str]:
-    """Notes on the search as a whole."""
     tables = Counter((side.name, side.index) for side in found.tables.sides if found)
     yield from (f"{name} is joined with itself" for (name, _), times in tables.items() if times > 1)
     losses = (note for side in found.tables.sides for note in loss_texts(side.name, side.losses))
@@ -107,7 +95,6 @@ def search_notes(found: Predicates) -> Iterator[str]:
 
 
 def no_predicate_reason(found: Predicates) -> str:
-    """Why no predicate was found."""
     for side in found.tables.sides:
         if not side.size:
             return f"no predicate joins these tables: {side.name} has no rows"
@@ -120,19 +107,18 @@ def no_predicate_reason(found: Predicates) -> str:
 
 def predicate_lines(predicate: JoinPredicate) -> tuple[Line, ...]:
     """The fewer pairs that suffice, the scores, the facts and the notes of a predicate."""
-    fewer = fewer_text(predicate) if predicate.fewer_words else ""
-    notes = lines((f"note: {note}" for note in predicate.notes), "warn")
-    return (*lines([fewer, scores_text(predicate), facts_text(predicate)]), *notes)
+    fewer = f"the same join by {clip(predicate.fewer_words, _WORDS)}"
+    scores = ", ".join(f"{name} {score_text(value)}" for name, value in predicate.scores.items())
+    texts = [fewer if predicate.fewer_words else "", scores, _facts_text(predicate)]
+    return (*lines(texts), *lines((f"note: {note}" for note in predicate.notes), "warn"))
 
 
 def predicate_report(predicate: JoinPredicate) -> Report:
-    """Describe one predicate."""
     title = line(clip(predicate.words, _WORDS))
     return Report(title, after=tuple(shown.indented("   ") for shown in predicate_lines(predicate)))
 
 
 def predicates_report(found: Predicates) -> Report:
-    """Describe all predicates, best first."""
     if not found:
         return Report(line(found.none), notes=found.notes)
     title = "; ".join(f"best for {wish.name}: {wish.when}" for wish in found.preferences)

@@ -12,15 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.joins.predicates.coded_tables import CodedTables
 from lakejoin.joins.predicates.preferences import Facts, rounded_bits
 from lakejoin.model import Array
-
-if TYPE_CHECKING:
-    from lakejoin.joins.predicates.coded_tables import CodedTables
 
 Codes = tuple[Array, Array]  # of a pair of columns, left and right
 Columns = tuple[Array, Array]  # the codes of all columns of both tables
@@ -75,7 +72,6 @@ class KeyedRows:
     partners: Array
 
     def facts(self, pair: Codes, sizes: tuple[int, int]) -> Facts:
-        """The facts with a further pair."""
         from lakejoin.kernels.predicate_groups import count_partner_rows
 
         counts = np.zeros(sizes[self.key], np.int32)
@@ -94,7 +90,6 @@ class KeyedRows:
         return KeyedRows(self.key, rows, partners)
 
     def find_implied(self, columns: Columns, pairs: Array) -> Array:
-        """Which of these pairs of column indices are equal in all rows of the join already."""
         from lakejoin.kernels.predicate_groups import find_equal_key_columns
 
         implied = np.empty(len(pairs), np.bool_)
@@ -139,17 +134,14 @@ class SinglePairs:
 
     @property
     def columns(self) -> Columns:
-        """The codes of all columns."""
         left, right = self.coded.tables
         return left.codes, right.codes
 
     def codes(self, pair: tuple[int, int]) -> Codes:
-        """The codes of a pair's columns."""
         left, right = self.coded.tables
         return left.codes[pair[0]], right.codes[pair[1]]
 
     def groups(self, pair: tuple[int, int], facts: Facts) -> Groups:
-        """The groups of a single pair."""
         from lakejoin.kernels.predicate_groups import collect_group_rows, index_shared_codes
 
         dense = _dense(*self._counted[0][pair[0]], self.coded.count)

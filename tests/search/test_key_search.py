@@ -19,7 +19,7 @@ from lakejoin.errors import InputError
 from lakejoin.lake import Lake
 from lakejoin.search import key_search
 from lakejoin.search.answer import Answer, Failed
-from lakejoin.search.key_evidence import KeyMatches
+from lakejoin.search.key_search import KeyMatches
 from oracle import mate as oracle
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from oracle.search import lake_of, search_by
@@ -210,12 +210,12 @@ def test_what_cannot_be_initial(lake: Lake, on: Any, initial: Any, sentence: str
 def test_sizes_are_counted_when_they_are_asked_for(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakejoin.search import key_evidence, searcher
+    from lakejoin.search import searcher
 
     counted: list[int] = []
-    plain = key_evidence.count_combinations
+    plain = key_search.count_combinations
     monkeypatch.setattr(
-        key_evidence, "count_combinations", lambda *where: counted.append(1) or plain(*where)
+        key_search, "count_combinations", lambda *where: counted.append(1) or plain(*where)
     )
     monkeypatch.setattr(searcher, "EAGER_RESULTS", 2)
     answer = lake.composite(MINE, on=KEY)
@@ -268,7 +268,7 @@ def test_the_costs_of_reading_are_not_measured_again(
         given.append(costs)
         return plain(k, algorithm, costs)
 
-    monkeypatch.setattr(overlap, "Overlap", noted)
+    monkeypatch.setattr(key_search, "Overlap", noted)
     monkeypatch.setitem(lake._searcher.__dict__, "_costs", ReadCosts())
     lake.composite({"a": ["Ann"], "b": ["Ann"]}, on=["a", "b"])
     assert given == [ReadCosts()] * 2

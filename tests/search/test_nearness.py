@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.engines.distance.distance_metrics import parse_distance
 from lakejoin.errors import InputError
 from lakejoin.lake import Lake
 from lakejoin.search.answer import Answer
 from lakejoin.search.distance_search import format_number
 from lakejoin.search.options import VectorDistance
 from lakejoin.search.result import NearResult
+from lakejoin.store.distance_limits import parse_distance
 from lakejoin.store.point_sets import PointsComponent
 from lakejoin.store.postings import PostingsComponent
 from oracle import nearby
@@ -180,7 +180,7 @@ def test_numbers(lake: Lake) -> None:
 
 
 def test_more_pairs_than_can_be_listed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakejoin.search.evidence.MAX_LISTED_PAIRS", 3)
+    monkeypatch.setattr("lakejoin.search.result.MAX_LISTED_PAIRS", 3)
     mine = {"price": ["10", "20", "30"]}
     answer = lake.nearby(mine, on="price", within=12, k=1)
     assert first(answer).pairs == 7

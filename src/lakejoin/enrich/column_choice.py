@@ -16,12 +16,11 @@ from lakejoin.enrich.leakage import (
     find_own_versions,
     predicts_alone,
 )
-from lakejoin.enrich.training_data import mean_ranks
+from lakejoin.enrich.training_data import Target, mean_ranks
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
     from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns
-    from lakejoin.enrich.training_data import Target
 
 
 _CUT = 30  # columns that a forest gets
@@ -96,7 +95,7 @@ class ColumnChooser:
             column = values.column
             if column.link in copies:
                 continue
-            same = self.same.copies_of(values)
+            same = self.same.get((column.link, column.column_index), ())
             why = ""
             if self.target.name in same:
                 why = "it is the target"
@@ -109,47 +108,42 @@ class ColumnChooser:
         return usable, tuple(left_out)
 
 
+@dataclass(eq=False)
 class _Trial:
     """Compares columns with noise for one choice."""
 
-    def __init__(
-        self,
-        chooser: ColumnChooser,
-        sketches: ColumnSketches,
-        pool: Sequence[int],
-        rows: Array,
-        outputs: Array,
-    ) -> None:
-        self._chooser = chooser
-        self._sketches = sketches
-        self._pool = pool
-        self._rows = rows
-        self._outputs = outputs
-        self._target = chooser.target.take(rows)
-        self._own = chooser.own[rows]
-        self._random = np.random.default_rng(chooser.seed)
+    chooser: ColumnChooser
+    sketches: ColumnSketches
+    pool: Sequence[int]
+    rows: Array
+    outputs: Array
+
+    def __post_init__(self) -> None:
+        self._target = self.chooser.target.take(self.rows)
+        self._own = self.chooser.own[self.rows]
+        self._random = np.random.default_rng(self.chooser.seed)
         self._draws: list[tuple[NoiseDraw, list[int]]] = []
         self._best: list[list[int]] = []  # for each draw, the noise columns by falling importance
 
     def _noise(self, draw: int) -> tuple[NoiseDraw, list[int]]:
         """The best columns of a draw of noise: the values of each key, and their positions."""
         while len(self._draws) <= draw:
-            mixed = self._sketches.draw_noise(self._random)
-            scores = self._sketches.scores(self._pool, self._rows, self._outputs, mixed)
+            mixed = self.sketches.draw_noise(self._random)
+            scores = self.sketches.scores(self.pool, self.rows, self.outputs, mixed)
             order = np.argsort(-scores, kind="stable")[:_CUT]
-            self._draws.append((mixed, [self._pool[i] for i in order]))
+            self._draws.append((mixed, [self.pool[i] for i in order]))
         return self._draws[draw]
 
     def worth(self, positions: Sequence[int]) -> dict[int, float]:
         """The columns that are more important than noise in nearly every draw, and how much."""
-        true = self._sketches.values_at(positions, self._rows)
+        true = self.sketches.values_at(positions, self.rows)
         hits, worth = np.zeros(len(positions), np.int64), np.zeros(len(positions))
         for draw in range(_DRAWS):
-            self._chooser.report(f"comparing columns with noise: {draw + 1} of {_DRAWS}")
+            self.chooser.report(f"comparing columns with noise: {draw + 1} of {_DRAWS}")
             mixed, noise = self._noise(draw)
-            false = self._sketches.values_at(noise, self._rows, mixed)
+            false = self.sketches.values_at(noise, self.rows, mixed)
             columns = fill_gaps(np.concatenate([true, false, self._own], axis=1))
-            importance = Forest(columns, self._target, self._chooser.seed + draw).importance
+            importance = Forest(columns, self._target, self.chooser.seed + draw).importance
             of_columns = importance[: len(positions)]
             of_noise = importance[len(positions) : len(positions) + len(noise)]
             self._best.append([noise[i] for i in np.argsort(-of_noise, kind="stable")])
@@ -163,13 +157,13 @@ class _Trial:
         sizes = sorted({count, (count + 1) // 2, min(3, count)} - {0})
         if not sizes:
             return []
-        self._chooser.report("validating the columns out of fold")
+        self.chooser.report("validating the columns out of fold")
         alone = self._scores(self._own)
         best: list[int] = []
         scores, gained = alone, 0.0
         for size in sizes:
             chosen = list(positions[:size])
-            with_chosen = self._scores(self._with(self._sketches.values_at(chosen, self._rows)))
+            with_chosen = self._scores(self._with(self.sketches.values_at(chosen, self.rows)))
             mean, error = _gain(with_chosen, alone)
             if mean > max(_SURE * error, gained):
                 best, scores, gained = chosen, with_chosen, mean
@@ -180,7 +174,7 @@ class _Trial:
         gain = float((scores - alone)[:_FOLDS].mean())
         gains = []
         for draw, noise in enumerate(self._best):
-            columns = self._sketches.values_at(noise[:size], self._rows, self._noise(draw)[0])
+            columns = self.sketches.values_at(noise[:size], self.rows, self._noise(draw)[0])
             gains.append(float((self._scores(self._with(columns), 1) - alone[:_FOLDS]).mean()))
             if gains[-1] >= gain:
                 return False
@@ -192,9 +186,9 @@ class _Trial:
     def _scores(self, columns: Array, repeats: int = _REPEATS) -> Array:
         """The score of each fold of each repeat; the same folds for all columns."""
         scores: list[float] = []
-        keys = self._chooser.gathered.keys[self._rows]
+        keys = self.chooser.gathered.keys[self.rows]
         for repeat in range(repeats):
-            seed = self._chooser.seed + repeat
+            seed = self.chooser.seed + repeat
             folds = make_folds(keys, self._target, _FOLDS, seed)
             scores += score_folds(fill_gaps(columns), self._target, folds, seed, _TREES)
         return np.array(scores)
@@ -258,7 +252,6 @@ class ColumnSketches:
         return np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0))
 
     def _keys(self, position: int, rows: Array, mixed: NoiseDraw | None) -> Array:
-        """The key of each row for a column."""
         on = self._gathered.joined_on(self._gathered.values[position])
         keys = self._gathered.keys_of_rows[on][rows]
         return keys if mixed is None else np.append(mixed[on], -1)[keys]

@@ -3,25 +3,23 @@ measure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.enrich.column_choice import ColumnChoice, ColumnChooser
 from lakejoin.enrich.evaluation import FOLDS, Lift, check_folds, measure_lift, table_numbers
 from lakejoin.enrich.lake_columns import LakeColumn, gather_columns, join_columns, used_links
 from lakejoin.enrich.leakage import find_copied_columns
 from lakejoin.enrich.links import Link, LinkRequest, find_links
-from lakejoin.enrich.training_data import make_target
+from lakejoin.enrich.training_data import Target, make_target
 from lakejoin.errors import InputError
 from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.enrich.training_data import Target
     from lakejoin.lake import Lake
 
 
@@ -47,8 +45,6 @@ def prepare_chooser(
 ) -> ColumnChooser:
     """Prepare a chooser for the rows that have a target. `query` must not contain the target
     column, which is used only by `find_copied_columns`, to find copies of it in the lake."""
-    import pyarrow as pa
-
     report("searching for tables that join")
     links = find_links(lake, query, request)
     report(f"reading the columns of {len(links)} tables")
@@ -138,10 +134,7 @@ class Enrichment:
             "found": bool(self),
             "why": "" if self else self.why,
             "columns": [self._column(position) for position in range(len(self.columns))],
-            "left_out": [
-                {"table": left_out.table, "column": left_out.column, "why": left_out.why}
-                for left_out in self.choice.left_out
-            ],
+            "left_out": [asdict(left_out) for left_out in self.choice.left_out],
             "lift": self.lift.to_dict() if self.lift else None,
             "notes": list(self.choice.notes),
         }
@@ -168,7 +161,11 @@ def enrich_table(
     """Find the lake columns that help to predict the target, and measure how much they help."""
     names = query.column_names
     target_index = find_column(names, options.target, "the table")
-    on = _key(names, options)
+    on = tuple(names[find_column(names, name, "the table")] for name in options.on)
+    if names[target_index] in on:
+        raise InputError(
+            f"{options.target!r} is both the target and a key: choose another target or key"
+        )
     target = make_target(query.column(target_index), names[target_index], options.task)
     check_folds(options.folds, min(len(target.known), options.limits.sample))
     rows = query.remove_column(target_index)
@@ -193,12 +190,3 @@ def enrich_table(
         len(gathered.rows),
         target.classes,
     )
-
-
-def _key(names: Sequence[str], asked: EnrichOptions) -> tuple[str, ...]:
-    on = tuple(names[find_column(names, name, "the table")] for name in asked.on)
-    if names[find_column(names, asked.target, "the table")] in on:
-        raise InputError(
-            f"{asked.target!r} is both the target and a key: choose another target or key"
-        )
-    return on

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
+from lakejoin.enrich.training_data import Target, combine_column, number_texts, parse_numbers
 from lakejoin.errors import InputError
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.enrich.column_choice import ColumnChooser
-    from lakejoin.enrich.training_data import Target
 
 
 Folds = list[tuple[Array, Array]]
@@ -29,54 +28,31 @@ _TEXTS = 0.5  # distinct texts per row above which a column is left out
 def table_numbers(table: pa.Table) -> Array:
     """The query table's columns as numbers; columns that only identify rows are left out.
 
-    >>> import pyarrow as pa
     >>> table_numbers(pa.table({"name": ["a", "b", "c"], "n": [1, None, 3]})).shape
     (3, 1)
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     columns = []
     for name in table.column_names:
-        column = table[name].combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = pa.concat_arrays(column.chunks) if column.num_chunks else column
+        column = combine_column(table[name])
         kind = column.type
         if pa.types.is_temporal(kind):
             column = column.cast(pa.timestamp("us")).cast(pa.int64())
-            kind = column.type
-        numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        if numeric or pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
-            if pa.types.is_boolean(kind):
-                column = column.cast(pa.int8())
-            numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        elif pa.types.is_boolean(kind):
+            column = column.cast(pa.int8())
         elif pa.types.is_nested(kind) or pa.types.is_binary(kind):
             continue
+        kind = column.type
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
         else:
             texts = column.cast(pa.large_string())
-            numbers = _numbers_of(texts)
+            numbers = parse_numbers(texts)
             if numbers is None:
-                counted = pc.value_counts(texts.drop_null()).to_pylist()
-                if len(counted) > _TEXTS * max(1, len(texts) - texts.null_count):
+                numbers, names = number_texts(texts)
+                if len(names) > _TEXTS * max(1, len(texts) - texts.null_count):
                     continue
-                ordered = sorted(counted, key=lambda text: (-text["counts"], text["values"]))
-                names = pa.array([text["values"] for text in ordered], pa.large_string())
-                ranks = pc.index_in(texts, value_set=names)
-                numbers = ranks.to_numpy(zero_copy_only=False).astype(np.float64)
         columns.append(np.asarray(numbers, np.float64))
     return np.stack(columns, axis=1) if columns else np.zeros((table.num_rows, 0))
-
-
-def _numbers_of(texts: pa.LargeStringArray) -> Array | None:
-    """The numbers of texts; None unless all are numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    trimmed = pc.utf8_trim_whitespace(texts)
-    fits = pc.match_substring_regex(trimmed, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
-    if texts.null_count == len(texts) or not pc.all(fits).as_py():
-        return None
-    return np.asarray(trimmed.cast(pa.float64()).to_numpy(zero_copy_only=False))
 
 
 def fill_gaps(columns: Array) -> Array:
@@ -147,7 +123,6 @@ class Forest:
         )
 
     def predict(self, columns: Array) -> Array:
-        """Predict the target of some rows."""
         rows = np.ascontiguousarray(columns, np.float32)
         mean = sum(tree.predict(rows) for tree in self._trees) / len(self._trees)
         if self._classes is None:
@@ -186,19 +161,19 @@ class Lift:
     joined: tuple[float, ...]
     keys: bool
 
-    @property
-    def gains(self) -> Array:
-        """The relative improvement of each fold."""
-        before, after = np.array(self.without), np.array(self.joined)
+    def _improvement(self, before: Any, after: Any) -> Array:
         change = before - after if self.score == "RMSE" else after - before
         return np.asarray(change / np.maximum(before, 1e-12))
 
     @property
+    def gains(self) -> Array:
+        """The relative improvement of each fold."""
+        return self._improvement(np.array(self.without), np.array(self.joined))
+
+    @property
     def mean(self) -> float:
         """The relative improvement of the mean score."""
-        before, after = float(np.mean(self.without)), float(np.mean(self.joined))
-        change = before - after if self.score == "RMSE" else after - before
-        return change / max(before, 1e-12)
+        return float(self._improvement(np.mean(self.without), np.mean(self.joined)))
 
     @property
     def spread(self) -> float:
@@ -206,7 +181,6 @@ class Lift:
         return float(self.gains.std(ddof=1))
 
     def to_dict(self) -> dict[str, Any]:
-        """The lift as JSON."""
         return {
             "score": self.score,
             "folds": len(self.without),
@@ -227,7 +201,6 @@ def check_folds(folds: int, rows: int) -> None:
 
 
 def measure_lift(chooser: ColumnChooser, folds: int = FOLDS) -> Lift:
-    """Measure the lift with the sampled rows."""
     target, keys = chooser.target, chooser.gathered.keys
     check_folds(folds, len(target.values))
     without, joined = [], []
@@ -247,9 +220,8 @@ def measure_lift(chooser: ColumnChooser, folds: int = FOLDS) -> Lift:
 
 
 def _fold_score(columns: Array, target: Target, learn: Array, judge: Array, seed: int) -> float:
-    columns = fill_gaps(columns)
-    forest = Forest(columns[learn], target.take(learn), seed, _TREES)
-    return abs(score_predictions(target.values[judge], forest.predict(columns[judge]), target))
+    (score,) = score_folds(fill_gaps(columns), target, [(learn, judge)], seed, _TREES)
+    return abs(score)
 
 
 def _spread(scores: tuple[float, ...]) -> float:

@@ -1,4 +1,4 @@
-"""The distinct keys of a table, and the rows of a lake table that are their partners."""
+"""The distinct keys of a table, their partners (rows of a lake table), and what these hold."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import pyarrow as pa
 
-from lakejoin.model import Array, null_id
+from lakejoin.enrich.training_data import combine_column, parse_numbers
+from lakejoin.errors import UnknownTable
+from lakejoin.joins.row_keys import NO_KEY, spread_values
+from lakejoin.model import Array, ValueRules, string_buffers
 from lakejoin.ranking.row_agreement import find_rows
 from lakejoin.store.dictionary import NOT_FOUND
+from lakejoin.store.rows import NULL
+from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.enrich.partner_table import PartnerTable
     from lakejoin.enrich.text_similarity import TextMatcher
     from lakejoin.joins.learned.program_finder import LearnedJoin
-    from lakejoin.model import ValueRules
+    from lakejoin.store.catalog import ColumnEntry
     from lakejoin.store.distance_limits import DistanceLimit
+    from lakejoin.store.snapshot import Snapshot
+
+_MOSTLY = 0.9  # share of distinct values that must be numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +39,10 @@ class Partners:
 
     @property
     def count(self) -> int:
-        """The number of partners."""
         return int(self.partner_of_row.max(initial=-1)) + 1
 
     @property
     def matched(self) -> Array:
-        """Whether each key has a partner."""
         return self.by_key >= 0
 
     def fill(self, other: Partners) -> Partners:
@@ -50,6 +54,112 @@ class Partners:
             np.concatenate([self.partner_of_row, other.partner_of_row + count]),
             np.where(self.matched, self.by_key, rest),
         )
+
+
+class PartnerTable:
+    """A table of the lake by its name."""
+
+    def __init__(self, snapshot: Snapshot, name: str) -> None:
+        self.name = name
+        self.rules = snapshot.manifest.options.rules
+        self._segment, self._entry = snapshot.table(name)
+        self.columns: list[ColumnEntry] = self._segment.catalog.columns_of(self._entry)
+
+    @property
+    def rows(self) -> int:
+        return self._entry.rows
+
+    def column_index(self, name: str) -> int:
+        """The index of the first column with this name."""
+        for index, column in enumerate(self.columns):
+            if column.name == name:
+                return index
+        raise UnknownTable(
+            f"the lake table {self.name} no longer has a column {name!r}: fit the joiner again"
+        )
+
+    def find_column_index(self, place: int, name: str) -> int:
+        """The index of a column seen before; the same one if names repeat."""
+        if place < len(self.columns) and self.columns[place].name == name:
+            return place
+        return self.column_index(name)
+
+    def find(self, tokens: pa.LargeStringArray) -> Array:
+        """The codes of canonical values."""
+        return self._segment.dictionary.find(tokens)
+
+    def codes(self, name: str) -> Array:
+        return self._segment.rows.codes(self._number(name), self.rows)
+
+    def distinct_codes(self, name: str) -> Array:
+        return self._segment.rows.set_with_counts(self._number(name), self.rows)[0]
+
+    def tokens(self, codes: Array) -> pa.LargeStringArray:
+        return self._segment.dictionary.texts.take(codes)
+
+    def texts(self, names: Sequence[str]) -> pa.Table:
+        """The original texts of some columns."""
+        columns = [self._segment.column_texts(self._number(name)) for name in names]
+        return pa.Table.from_arrays(columns, names=list(names))
+
+    def _number(self, name: str) -> int:
+        return self.columns[self.column_index(name)].column_id
+
+    # -- one value for each partner ------------------------------------------------------------
+
+    def mean_numbers(self, column_index: int, partners: Partners) -> Array | None:
+        """The mean number of each partner's rows; None if the column is not numeric."""
+        codes, distinct, inverse = self._cells(column_index, partners)
+        numbers = parse_numbers(self.tokens(distinct), _MOSTLY)
+        if numbers is None:
+            return None
+        known = codes != NULL
+        values = numbers[inverse]
+        known[known] = np.isfinite(values)
+        values, which = values[np.isfinite(values)], partners.partner_of_row[known]
+        sums = np.bincount(which, values, partners.count)
+        counts = np.bincount(which, minlength=partners.count)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums / counts)
+
+    def most_frequent(self, column_index: int, partners: Partners) -> pa.LargeStringArray:
+        """The most frequent value of each partner's rows, as first written; among equally frequent
+        values, the first in text order."""
+        codes, distinct, inverse = self._cells(column_index, partners)
+        rows = np.flatnonzero(codes != NULL)
+        texts = self.tokens(distinct)
+        order = np.empty(len(distinct), np.int64)
+        order[np.argsort(texts.to_numpy(zero_copy_only=False))] = np.arange(len(distinct))
+        value = order[inverse]
+        pair = partners.partner_of_row[rows] * (len(distinct) + 1) + value
+        pairs, first, counts = np.unique(pair, return_index=True, return_counts=True)
+        which = pairs // (len(distinct) + 1)
+        best = np.lexsort((pairs, -counts, which))
+        begin = np.flatnonzero(np.diff(which[best], prepend=-1))
+        chosen = best[begin]
+        at = np.full(partners.count, np.int64(-1))
+        at[which[chosen]] = rows[first[chosen]]
+        ids = self._ids(column_index)[partners.rows[at[at >= 0]]]
+        written = self._segment.rows.texts(ids, self._segment.dictionary.texts)
+        positions = np.where(at >= 0, np.cumsum(at >= 0) - 1, 0)
+        return written.take(pa.array(positions, mask=at < 0))
+
+    def distinct_pairs(self, column_index: int, partners: Partners) -> Array:
+        """The distinct (partner, code) pairs of a column, as one integer each."""
+        codes = self._segment.rows.codes_of(self._ids(column_index)[partners.rows])
+        known = codes != NULL
+        pairs = (partners.partner_of_row[known].astype(np.int64) << 32) | codes[known]
+        return np.asarray(np.unique(pairs))
+
+    def _ids(self, place: int) -> Array:
+        return self._segment.rows.value_ids(self.columns[place].column_id, self.rows)
+
+    def _cells(self, place: int, partners: Partners) -> tuple[Array, Array, Array]:
+        """The codes of the partners' rows, the distinct ones, and the index of each non-null code
+        among these."""
+        codes = self._segment.rows.codes_of(self._ids(place)[partners.rows])
+        distinct, inverse = np.unique(codes[codes != NULL], return_inverse=True)
+        return codes, distinct, inverse
 
 
 class KeyJoin(Protocol):
@@ -185,12 +295,7 @@ def match_codes(table_codes: Sequence[Array], key_codes: Sequence[Array]) -> Par
 
 
 def _as_text(table: pa.Table) -> pa.Table:
-    import pyarrow as pa
-
     return table.cast(pa.schema([(name, pa.large_string()) for name in table.column_names]))
-
-
-NO_KEY = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,18 +313,13 @@ class DistinctKeys:
 def distinct_keys(table: pa.Table, columns: Sequence[str]) -> DistinctKeys:
     """The distinct keys of a table, in order of first appearance.
 
-    >>> import pyarrow as pa
     >>> keys = distinct_keys(pa.table({"town": ["Ulm", "Bern", None, "Ulm"]}), ["town"])
     >>> keys.table["town"].to_pylist(), keys.of_row.tolist()
     (['Ulm', 'Bern'], [0, 1, -1, 0])
     """
-    import pyarrow as pa
-
     ids = np.zeros(table.num_rows, np.int64)
     for name in columns:
-        column = table[name].combine_chunks().dictionary_encode(null_encoding="mask")
-        if isinstance(column, pa.ChunkedArray):  # an empty table
-            column = column.combine_chunks()
+        column = combine_column(table[name]).dictionary_encode(null_encoding="mask")
         cells = column.indices.fill_null(NO_KEY).to_numpy(zero_copy_only=False).astype(np.int64)
         missing = (cells < 0) | (ids < 0)
         ranked = np.unique(ids * (len(column.dictionary) + 1) + cells, return_inverse=True)[1]
@@ -238,18 +338,13 @@ def distinct_tokens(
     column: pa.ChunkedArray | pa.Array, rules: ValueRules
 ) -> tuple[pa.LargeStringArray, Array]:
     """The distinct canonical values of a column, and the index of each row's (null: `NO_KEY`)."""
-    from lakejoin.values.column_encoder import encode_query
-
     data = encode_query(column, rules)
-    by_id = np.concatenate([np.arange(len(data.tokens)), data.spelling_token, [NO_KEY]])
-    nulls = data.cells == null_id(data.cells.dtype)
-    return data.tokens, by_id[np.where(nulls, len(by_id) - 1, data.cells)].astype(np.int64)
+    return data.tokens, spread_values(data, np.arange(len(data.tokens)), NO_KEY)
 
 
 def key_hashes(keys: DistinctKeys, rules: ValueRules) -> Array:
     """A hash of each key's canonical values, so that every table samples the same keys."""
     from lakejoin.kernels.hashes import hash_strings
-    from lakejoin.store.dictionary import string_buffers
 
     combined = np.zeros(len(keys), np.uint64)
     for column in keys.table.columns:

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from lakejoin.enrich.key_partners import DistinctKeys, distinct_keys, key_hashes
+from lakejoin.enrich.key_partners import (
+    DistinctKeys,
+    Partners,
+    PartnerTable,
+    distinct_keys,
+    key_hashes,
+)
 from lakejoin.enrich.links import Link
-from lakejoin.enrich.partner_table import PartnerTable
+from lakejoin.enrich.training_data import number_texts
 from lakejoin.joins.join_inputs import table_subject
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.enrich.key_partners import Partners
     from lakejoin.store.snapshot import Snapshot
 
 
 ROWS = "rows"  # the column with the number of rows of a partner
 _COLUMNS = 100  # examined per table
 _COVERED, _FEWEST = 0.05, 10  # share and number of sampled rows that must get a value
-_REPEATED = (
-    0.5  # most distinct texts per row: a text that occurs once says nothing about other rows
-)
+_REPEATED = 0.5  # most distinct texts per row: one that occurs once says nothing of other rows
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,9 @@ def gather_columns(
     most: int = 2_000,
 ) -> GatheredColumns:
     """Gather the columns that the linked tables could add, for at most `most` rows."""
-    grouped = (
-        list(on)
-        if on is not None
-        else list(links[0].query_columns if links else query.column_names)
-    )
-    rows, row_keys = sample_keys(query, grouped, snapshot, most)
+    if on is None:
+        on = links[0].query_columns if links else query.column_names
+    rows, row_keys = sample_keys(query, on, snapshot, most)
     sample = query.take(rows)
     keys_on = {
         on: distinct_keys(sample, on) for on in dict.fromkeys(link.query_columns for link in links)
@@ -142,14 +141,14 @@ class _Reader:
         self._partners = partners
         self._rows_of_key = np.bincount(keys.of_row[keys.of_row >= 0], minlength=len(keys))
         counts = np.bincount(partners.partner_of_row, minlength=partners.count)
-        self._counts = counts
+        self._counts = counts.astype(np.float64)
         self._several = bool((counts > 1).any())
 
     def columns(self, taken: set[str]) -> list[ColumnValues]:
         """The columns that may be useful; `taken` are the names already in use."""
         columns = []
         if self._several:
-            columns.append(self._values(-1, ROWS, ROWS, self._counts.astype(np.float64)))
+            columns.append(self._values(-1, ROWS, ROWS, self._counts))
         for index, column in enumerate(self._table.columns[:_COLUMNS]):
             if column.name not in self._link.lake_columns and column.profile.distinct > 1:
                 columns.append(self._column(index, column.name))
@@ -161,7 +160,7 @@ class _Reader:
         if numbers is not None:
             return self._values(index, name, "mean", numbers)
         texts = self._table.most_frequent(index, self._partners)
-        numbers, names = _number_texts(texts)
+        numbers, names = number_texts(texts)
         return self._values(index, name, "most frequent", numbers, names)
 
     def _values(
@@ -188,23 +187,7 @@ def _named(values: ColumnValues, several: bool, taken: set[str]) -> ColumnValues
     while called in taken:
         called, number = f"{base}_{number}", number + 1
     taken.add(called)
-    named = LakeColumn(
-        column.link, column.table, column.column_index, column.name, column.made, called
-    )
-    return ColumnValues(named, values.by_key, values.texts)
-
-
-def _number_texts(texts: pa.LargeStringArray) -> tuple[Array, tuple[str, ...]]:
-    """Number texts by falling frequency."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    counted = pc.value_counts(texts.drop_null()).to_pylist()
-    ordered = sorted(counted, key=lambda text: (-text["counts"], text["values"]))
-    names = [text["values"] for text in ordered]
-    ranks = pc.index_in(texts, value_set=pa.array(names, pa.large_string()))
-    numbers = ranks.to_numpy(zero_copy_only=False).astype(np.float64)
-    return numbers, tuple(names)
+    return replace(values, column=replace(column, called=called))
 
 
 def join_columns(
@@ -230,32 +213,23 @@ def join_columns(
 def _at_rows(
     column: LakeColumn, table: PartnerTable, partners: Partners, of_row: Array
 ) -> pa.Array:
-    import pyarrow as pa
-
     rows = pa.array(np.maximum(of_row, 0), mask=of_row < 0)
-    values: pa.Array
-    if column.made == "rows":
+    if column.made == ROWS:
         counts = np.bincount(partners.partner_of_row, minlength=partners.count)
-        values = pa.array(counts.astype(np.float64))
-    elif column.made == "mean":
-        index = table.find_column_index(column.column_index, column.name)
-        numbers = table.mean_numbers(index, partners)
-        # The column has numbers, but perhaps not for these few partners.
-        empty = np.full(partners.count, np.nan)
-        values = pa.array(empty if numbers is None else numbers, from_pandas=True)
-        values = values.cast(pa.float64())
-    else:
-        index = table.find_column_index(column.column_index, column.name)
-        values = table.most_frequent(index, partners)
-    return values.take(rows)
+        return pa.array(counts, pa.float64()).take(rows)
+    index = table.find_column_index(column.column_index, column.name)
+    if column.made != "mean":
+        return table.most_frequent(index, partners).take(rows)
+    numbers = table.mean_numbers(index, partners)
+    if numbers is None:  # the column has numbers, but perhaps not for these few partners
+        numbers = np.full(partners.count, np.nan)
+    return pa.array(numbers, pa.float64(), from_pandas=True).take(rows)
 
 
 def used_links(
     links: Sequence[Link], columns: Sequence[LakeColumn]
 ) -> tuple[list[Link], list[LakeColumn]]:
     """The links that some columns use, and these columns with the indexes of these links."""
-    from dataclasses import replace
-
     indexes = list(dict.fromkeys(column.link for column in columns))
     renumbered = [replace(column, link=indexes.index(column.link)) for column in columns]
     return [links[index] for index in indexes], renumbered

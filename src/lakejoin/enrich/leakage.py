@@ -14,19 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from lakejoin.enrich.key_partners import distinct_keys, distinct_tokens
-from lakejoin.enrich.partner_table import PartnerTable
-from lakejoin.enrich.training_data import mean_ranks
+from lakejoin.enrich.key_partners import PartnerTable, distinct_keys, distinct_tokens
+from lakejoin.enrich.training_data import Target, mean_ranks
 from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns
     from lakejoin.enrich.links import Link
-    from lakejoin.enrich.training_data import Target
     from lakejoin.store.snapshot import Snapshot
 
 _ROWS = 300  # rows of the query table that are compared
@@ -57,15 +54,8 @@ class LeftOut:
         return f"{name}: {self.why}"
 
 
-@dataclass(frozen=True, eq=False)
-class CopiedColumns:
-    """By link and column index of a lake column, the query table's columns that it copies."""
-
-    by_column: dict[tuple[int, int], tuple[str, ...]]
-
-    def copies_of(self, values: ColumnValues) -> tuple[str, ...]:
-        """The columns of the query table that a column copies."""
-        return self.by_column.get((values.column.link, values.column.column_index), ())
+# By link and column index of a lake column, the query table's columns that it copies.
+CopiedColumns = dict[tuple[int, int], tuple[str, ...]]
 
 
 def find_copied_columns(
@@ -76,7 +66,7 @@ def find_copied_columns(
     sample = query_table.take(
         rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows))).astype(np.int64)]
     )
-    copied = {}
+    copied: CopiedColumns = {}
     for link_index, link in enumerate(links):
         table = PartnerTable(snapshot, link.table)
         keys = distinct_keys(sample, link.query_columns)
@@ -96,7 +86,7 @@ def find_copied_columns(
             ]
             if same:
                 copied[link_index, column_index] = tuple(same)
-    return CopiedColumns(copied)
+    return copied
 
 
 def _codes(column: pa.ChunkedArray, table: PartnerTable) -> Array:
@@ -138,9 +128,7 @@ def find_own_versions(
     versions = {}
     for index, link in enumerate(links):
         others = [name for name in columns if name not in link.query_columns]
-        copied = {
-            name for (of, _), names in same.by_column.items() if of == index for name in names
-        }
+        copied = {name for (of, _), names in same.items() if of == index for name in names}
         if len(copied) >= 2 and len(copied) >= _MOST_COLUMNS * len(others):
             why = f"it has {len(copied)} columns of the table with the same values: a version of it"
             versions[index] = LeftOut(link.table, "", why)
@@ -154,9 +142,7 @@ def explain_target_copy(
 
     `rows` are positions in the sample, and `target` is that of these rows.
     """
-    theirs = gathered.at_rows(values)[rows]
-    there = np.isfinite(theirs)
-    theirs, mine = theirs[there], target.values[there]
+    theirs, mine = _known_pairs(values, gathered, rows, target)
     if len(theirs) < _FEWEST:
         return ""
     if target.is_classes:
@@ -170,6 +156,15 @@ def explain_target_copy(
     if _rounds_to(theirs, mine) or _rounds_to(mine, theirs):
         return "it is the target, rounded"
     return ""
+
+
+def _known_pairs(
+    values: ColumnValues, gathered: GatheredColumns, rows: Array, target: Target
+) -> tuple[Array, Array]:
+    """The values of a column and of the target, in the rows where the column has one."""
+    theirs = gathered.at_rows(values)[rows]
+    there = np.isfinite(theirs)
+    return theirs[there], target.values[there]
 
 
 def _rounds_to(fine: Array, rough: Array) -> bool:
@@ -202,9 +197,7 @@ def predicts_alone(
 ) -> bool:
     """Whether a column alone predicts the target of nearly all rows, so that it may be a leak: a
     text that implies the class, or a number that correlates with the target."""
-    theirs = gathered.at_rows(values)[rows]
-    there = np.isfinite(theirs)
-    theirs, mine = theirs[there], target.values[there]
+    theirs, mine = _known_pairs(values, gathered, rows, target)
     if len(theirs) < _FEWEST:
         return False
     if not target.is_classes:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.enrich.key_partners import (
     DistinctKeys,
@@ -16,19 +18,19 @@ from lakejoin.enrich.key_partners import (
     MeaningKeys,
     NearestPoints,
     Partners,
+    PartnerTable,
     RewrittenKeys,
     SimilarKeys,
     distinct_keys,
     distinct_tokens,
 )
-from lakejoin.enrich.partner_table import PartnerTable
 from lakejoin.enrich.text_similarity import learn_matcher
 from lakejoin.errors import InputError
+from lakejoin.inputs import resolve_table
 from lakejoin.model import ColumnType
+from lakejoin.search.tau_choice import default_tau
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.query import QueryTable
     from lakejoin.lake import Lake
     from lakejoin.ranking.answer import FusedResult
@@ -56,7 +58,6 @@ class Link:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """How values match."""
         return tuple(dict.fromkeys(join.kind for join in self.joins))
 
     @property
@@ -95,11 +96,7 @@ class LinkRequest:
 def find_links(lake: Lake, query: pa.Table, request: LinkRequest) -> list[Link]:
     """Find the tables that join with the query table, the best first."""
     kinds = join_kinds(request.by)
-    on = None if request.on is None else list(request.on)
-    if on is not None and len(on) == 1:
-        answer = lake.search(query, on[0], request.tables)
-    else:
-        answer = lake.search(query, on, request.tables)
+    answer = lake.search(query, request.on, request.tables)
     keys: dict[tuple[str, ...], DistinctKeys] = {}
     links = []
     for result in answer:
@@ -119,38 +116,34 @@ def _find_more(
         return []
     key, kinds = request.on[0], join_kinds(request.by)
     known = {link.table for link in links} | set(request.exclude)
-    more: list[TableJoins] = []
+    more: list[Link] = []
     if "fuzzy" in kinds:
         more += find_similar_tables(lake, query, key, known)
     if kinds == JOIN_KINDS["meaning"]:
         more += find_meaning_tables(lake, query, key, known)
-    return [Link(table, (key,), joins) for table, joins in more]
+    return more
 
 
+@dataclass(eq=False)
 class _Linker:
     """Turns a search result into a link."""
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        query: pa.Table,
-        result: FusedResult,
-        kinds: Sequence[str],
-        keys: dict[tuple[str, ...], DistinctKeys],
-    ) -> None:
-        self._snapshot = snapshot
-        self._query = query
-        self._result = result
-        self._kinds = kinds
-        self._keys = keys
-        self._table = PartnerTable(snapshot, result.table)
+    snapshot: Snapshot
+    query: pa.Table
+    result: FusedResult
+    kinds: Sequence[str]
+    keys: dict[tuple[str, ...], DistinctKeys]
+
+    @cached_property
+    def _table(self) -> PartnerTable:
+        return PartnerTable(self.snapshot, self.result.table)
 
     def link(self) -> Link | None:
         """The link, or None if the table joins by none of the requested kinds."""
         usable = [
             candidate
-            for candidate in self._result.candidates
-            if candidate.believed and candidate.kind in self._kinds
+            for candidate in self.result.candidates
+            if candidate.believed and candidate.kind in self.kinds
         ]
         if not usable:
             return None
@@ -160,12 +153,12 @@ class _Linker:
         joins = [join for candidate in best.values() for join in self._convert(candidate)]
         if not joins:
             return None
-        if "fuzzy" in self._kinds:
+        if "fuzzy" in self.kinds:
             joins += self._by_similarity(columns, joins)
-        if self._kinds == JOIN_KINDS["meaning"] and all(join.kind != "meaning" for join in joins):
-            joins += self._by_text_meaning(columns, joins)
-        joins.sort(key=lambda join: self._kinds.index(join.kind))
-        return Link(self._result.table, columns, tuple(joins))
+        if self.kinds == JOIN_KINDS["meaning"] and all(join.kind != "meaning" for join in joins):
+            joins += self._by_meaning(self._text_column(columns, joins))
+        joins.sort(key=lambda join: self.kinds.index(join.kind))
+        return Link(self.result.table, columns, tuple(joins))
 
     def _convert(self, candidate: JoinCandidate) -> Iterator[KeyJoin]:
         """Convert a candidate to a join that can be stored."""
@@ -181,20 +174,10 @@ class _Linker:
 
     def _by_meaning(self, columns: tuple[str, ...], tau: float | None = None) -> Iterator[KeyJoin]:
         """The join by meaning, if the index has an encoder; without `tau`, with its default."""
-        from lakejoin.search.tau_choice import default_tau
-
-        meaning = self._snapshot.manifest.options.meaning
-        if meaning is not None and meaning.encoder is not None:
+        meaning = self.snapshot.manifest.options.meaning
+        if columns and meaning is not None and meaning.encoder is not None:
             tau = default_tau(meaning.identity) if tau is None else tau
             yield MeaningKeys(columns, tau, meaning.encoder)
-
-    def _by_text_meaning(
-        self, query_columns: tuple[str, ...], joins: Sequence[KeyJoin]
-    ) -> Iterator[KeyJoin]:
-        """The join of texts that mean the same, if the column contains texts."""
-        columns = self._text_column(query_columns, joins)
-        if columns:
-            yield from self._by_meaning(columns)
 
     def _by_similarity(
         self, query_columns: tuple[str, ...], joins: Sequence[KeyJoin]
@@ -203,9 +186,9 @@ class _Linker:
         columns = self._text_column(query_columns, joins)
         if not columns:
             return
-        if query_columns not in self._keys:
-            self._keys[query_columns] = distinct_keys(self._query, query_columns)
-        keys = self._keys[query_columns].table
+        if query_columns not in self.keys:
+            self.keys[query_columns] = distinct_keys(self.query, query_columns)
+        keys = self.keys[query_columns].table
         tokens, _ = distinct_tokens(keys.column(0), self._table.rules)
         matcher = learn_matcher(tokens, self._table, columns[0])
         if matcher is not None:
@@ -223,8 +206,6 @@ class _Linker:
         return columns if is_short else ()
 
 
-TableJoins = tuple[str, tuple[KeyJoin, ...]]  # a table, and how it joins
-
 TEXT_TYPES = (ColumnType.TEXT, ColumnType.MIXED)
 MOST_TEXTS = 20_000  # most distinct texts of a lake column that are compared one by one
 _SIMILAR_COLUMNS, _MEANING_COLUMNS = 12, 15  # columns examined
@@ -232,12 +213,9 @@ _SAMPLE = 200  # texts searched by meaning
 _CONTAINED = 0.3  # share of the values that must match
 
 
-def find_similar_tables(
-    lake: Lake, query: pa.Table, key: str, known: set[str]
-) -> Iterator[TableJoins]:
+def find_similar_tables(lake: Lake, query: pa.Table, key: str, known: set[str]) -> Iterator[Link]:
     """Find tables with texts similar to those of the key."""
     from lakejoin.engines.rewritten.engine import find_rewritable_columns
-    from lakejoin.inputs import resolve_table
     from lakejoin.search.searcher import Searcher
 
     searcher = Searcher(lake.snapshot)
@@ -263,16 +241,11 @@ def find_similar_tables(
         if matcher is not None:
             known.add(entry.name)
             names = (column.name,)
-            yield entry.name, (EqualKeys(names), SimilarKeys(names, matcher))
+            yield Link(entry.name, (key,), (EqualKeys(names), SimilarKeys(names, matcher)))
 
 
-def find_meaning_tables(
-    lake: Lake, query: pa.Table, key: str, known: set[str]
-) -> Iterator[TableJoins]:
+def find_meaning_tables(lake: Lake, query: pa.Table, key: str, known: set[str]) -> Iterator[Link]:
     """Find tables with texts that mean the same as the key's, if the index has vectors."""
-    from lakejoin.inputs import resolve_table
-    from lakejoin.search.tau_choice import default_tau
-
     meaning = lake.snapshot.manifest.options.meaning
     if meaning is None or meaning.encoder is None:
         return
@@ -286,7 +259,8 @@ def find_meaning_tables(
         if result.table not in known and result.containment >= _CONTAINED:
             known.add(result.table)
             names = result.columns
-            yield result.table, (EqualKeys(names), MeaningKeys(names, tau, meaning.encoder))
+            joins = EqualKeys(names), MeaningKeys(names, tau, meaning.encoder)
+            yield Link(result.table, (key,), joins)
 
 
 def _is_text(table: QueryTable, column_index: int) -> bool:

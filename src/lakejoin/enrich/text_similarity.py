@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.enrich.partner_table import PartnerTable
+    from lakejoin.enrich.key_partners import PartnerTable
 
 _PRECISION = 0.9
 _BLOCK = 1 << 10  # texts compared at a time
@@ -89,8 +88,6 @@ def learn_matcher(
 ) -> TextMatcher | None:
     """Learn from the fuzzy join how similar texts and those of a column must be; None if it joins
     nothing. If there is no other evidence for the table (`alone`), the join must be credible."""
-    import pyarrow as pa
-
     from lakejoin.joins.fuzzy.fuzzy_join import find_fuzzy_join, fuzzy_matches
     from lakejoin.joins.fuzzy.match_choice import FuzzyOptions
 

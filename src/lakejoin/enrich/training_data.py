@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from lakejoin.errors import UnusableTarget
+from lakejoin.errors import UnusableTarget, import_optional
+from lakejoin.joins.join_inputs import plain_columns
 from lakejoin.model import Array
 from lakejoin.sources.frames import to_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 TASKS = ("auto", "regression", "classification")
 LEAST_TARGETS = 10  # least rows with a target
 _FEW_NUMBERS = 10  # most distinct integers that count as classes
 _MOST_CLASSES = 0.2  # most classes per row
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,22 +35,17 @@ class Target:
 
     @property
     def is_classes(self) -> bool:
-        """Whether the target is a class, not a number."""
         return bool(self.classes)
 
     @property
     def known(self) -> Array:
-        """The rows with a target."""
         return np.flatnonzero(~np.isnan(self.values))
 
     def take(self, rows: Array) -> Target:
-        """The target of some rows."""
         return Target(self.name, self.values[rows], self.classes)
 
     def texts(self) -> pa.Array:
         """The target as a column, to compare it with lake columns."""
-        import pyarrow as pa
-
         if not self.is_classes:
             return pa.array(self.values, from_pandas=True)
         missing = np.isnan(self.values)
@@ -83,19 +77,12 @@ def mean_ranks(values: Array) -> Array:
 def make_target(column: pa.ChunkedArray | pa.Array, name: str, task: str = "auto") -> Target:
     """Make a target from a column; raises if nothing can be learned from it.
 
-    >>> import pyarrow as pa
     >>> make_target(pa.array(["yes", "no"] * 20), "sold").classes
     ('no', 'yes')
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if task not in TASKS:
         raise UnusableTarget(f"the task must be one of {', '.join(TASKS)}, not {task!r}")
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    column = combine_column(column)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     known = len(column) - column.null_count
@@ -116,10 +103,13 @@ def make_target(column: pa.ChunkedArray | pa.Array, name: str, task: str = "auto
     return _classes(column, name)
 
 
-def _classes(column: pa.Array, name: str) -> Target:
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def combine_column(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    if isinstance(column, pa.Array):
+        return column
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
+
+def _classes(column: pa.Array, name: str) -> Target:
     texts = pc.cast(column, pa.large_string())
     names = sorted(texts.drop_null().unique().to_pylist())
     if len(names) < 2:
@@ -141,17 +131,35 @@ def _constant(name: str) -> str:
 
 def _numbers(column: pa.Array) -> Array | None:
     """The numbers of a column, also if written as text; None for anything else."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        column = pc.utf8_trim_whitespace(column)
-        if not pc.all(pc.match_substring_regex(column, _NUMBER)).as_py():
-            return None
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return parse_numbers(column)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         return None
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
+
+
+def parse_numbers(texts: pa.Array, least: float = 1.0) -> Array | None:
+    """The numbers of texts, NaN for others; None if a smaller share than `least` are numbers.
+
+    >>> parse_numbers(pa.array([" 1.5", None, "?"])), parse_numbers(pa.array(["2", "?"]), 0.5)
+    (None, array([ 2., nan]))
+    """
+    texts = pc.utf8_trim_whitespace(texts)
+    known, fits = len(texts) - texts.null_count, pc.match_substring_regex(texts, _NUMBER)
+    if not known or pc.sum(fits).as_py() < least * known:
+        return None
+    numbers = pc.if_else(fits, texts, pa.scalar(None, texts.type)).cast(pa.float64())
+    return np.asarray(numbers.to_numpy(zero_copy_only=False))
+
+
+def number_texts(texts: pa.LargeStringArray) -> tuple[Array, tuple[str, ...]]:
+    """Number texts by falling frequency, NaN for nulls; returns the texts in that order too."""
+    counted = pc.value_counts(texts.drop_null()).to_pylist()
+    ordered = sorted(counted, key=lambda text: (-text["counts"], text["values"]))
+    names = [text["values"] for text in ordered]
+    ranks = pc.index_in(texts, value_set=pa.array(names, pa.large_string()))
+    return ranks.to_numpy(zero_copy_only=False).astype(np.float64), tuple(names)
 
 
 def _few(numbers: Array, task: str) -> bool:
@@ -207,10 +215,6 @@ def arrow_rows(thing: Any) -> pa.Table:
     >>> arrow_rows(np.array([[1.5, 2.0], [2.5, 4.0]])).column_names
     ['x0', 'x1']
     """
-    import pyarrow as pa
-
-    from lakejoin.joins.join_inputs import plain_columns
-
     if is_frame(thing):
         return plain_columns(to_table(thing))
     columns = {f"x{i}": thing[:, i] for i in range(thing.shape[1])}
@@ -218,8 +222,6 @@ def arrow_rows(thing: Any) -> pa.Table:
 
 
 def _column(values: Array) -> pa.Array:
-    import pyarrow as pa
-
     if values.dtype.kind in "biuf":
         return pa.array(values, from_pandas=True)
     texts = [None if _is_missing(value) else str(value) for value in values.tolist()]
@@ -256,8 +258,6 @@ def _beside_array(thing: Array, columns: Sequence[pa.Array]) -> Array:
 
 
 def _beside_polars(thing: Any, names: Sequence[str], columns: Sequence[pa.Array]) -> Any:
-    from lakejoin.errors import import_optional
-
     polars = import_optional("polars")
     series = [
         polars.Series(name, polars.from_arrow(column))

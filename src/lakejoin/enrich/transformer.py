@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -32,8 +33,6 @@ from lakejoin.store.snapshot import Snapshot
 from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     PathLike = str | os.PathLike[str]
 
 _TARGET = "y"
@@ -198,9 +197,6 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return X
 
     def _with_target(self, X: Any, y: Any) -> tuple[Any, pa.Array]:  # noqa: N803
-        """X without the target, and the target."""
-        import pyarrow as pa
-
         names = arrow_rows(X[:0]).column_names
         self.target_in_x_ = y is None
         if y is None:

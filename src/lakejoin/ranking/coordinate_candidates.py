@@ -31,7 +31,7 @@ from lakejoin.store.distance_limits import (
     haversine_limit,
     metres_of,
 )
-from lakejoin.store.point_sets import COORDINATES, KINDS
+from lakejoin.store.point_detection import COORDINATES, KINDS
 
 if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable

@@ -7,16 +7,20 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from lakejoin.engines.hits import Counters
 from lakejoin.engines.limits import check_k, check_share
 from lakejoin.errors import InputError, LakejoinError, import_optional
+from lakejoin.model import Array
 from lakejoin.render.answer_base import AnswerBase
 from lakejoin.search.answer_report import MAX_RESULTS, answer_report
-from lakejoin.search.query_columns import to_column_list
-from lakejoin.search.result import Result
+from lakejoin.search.query_columns import ColumnSelection, to_column_list
+from lakejoin.search.result import Result, ValueSource
+from lakejoin.search.tau_choice import Reach, TauCounts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,8 +29,6 @@ if TYPE_CHECKING:
     from lakejoin.engines.meaning.hits import VectorCounters
     from lakejoin.render.report import Report
     from lakejoin.search.evidence import SearchedValues
-    from lakejoin.search.query_columns import ColumnSelection
-    from lakejoin.search.tau_choice import Reach, TauCounts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +61,34 @@ class Answer(AnswerBase[Result]):
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     reach: Reach | None = None
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], source: Callable[[int], ValueSource] | None = None
+    ) -> Answer:
+        """Read the JSON of `to_dict`; `source` lists the values of a result, by rank. Without it,
+        `matches`, `unmatched` and `sql` of the results raise an error."""
+        from lakejoin.engines.composite.hits import KeyCounters
+        from lakejoin.engines.meaning.hits import VectorCounters
+
+        asked, counted = data["query"], data["counters"]
+        names = tuple(asked["columns"])
+        kinds = (Counters, KeyCounters, VectorCounters)
+        kind = next(
+            kind for kind in kinds if {count.name for count in fields(kind)} == set(counted)
+        )
+        results = (
+            Result.from_dict(result, names, source(result["rank"]) if source else None)
+            for result in data["results"]
+        )
+        return cls(
+            DetachedQuery(asked["table"], names, asked["rows"], asked["size"]),
+            tuple(results),
+            counters=kind(**counted),
+            notes=tuple(data["notes"]),
+            reach=Reach.from_dict(data) if data.get("measure") else None,
+            **{name: data[name] for name in ("by", "k", "min", "seconds")},
+        )
 
     @property
     def tau(self) -> float | None:
@@ -112,8 +142,6 @@ class Answer(AnswerBase[Result]):
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as `lakejoin search --json` prints it."""
-        from dataclasses import asdict
-
         columns = self.query.columns
         return {
             "query": {
@@ -155,6 +183,25 @@ class Answer(AnswerBase[Result]):
     def report(self, limit: int | None = MAX_RESULTS) -> Report:
         """What the answer shows; beyond `limit` the results are only counted."""
         return answer_report(self, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class DetachedQuery:
+    """The query of an answer without its index: its names and sizes, without values."""
+
+    table: str
+    columns: tuple[str, ...]
+    rows: int
+    size: int
+    counts: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64), compare=False)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def texts_of(self, positions: Array) -> list[pa.LargeStringArray]:
+        """Nothing: there are no values."""
+        del positions
+        return []
 
 
 class Answers(tuple[Answer, ...]):

@@ -7,18 +7,11 @@ from typing import TYPE_CHECKING
 
 from lakejoin.render.report import Cell, Column, Line, Plot, Report, Row, Span, line
 from lakejoin.search.evidence import PAIR_SEPARATOR
-from lakejoin.search.result import NearResult
-from lakejoin.text_format import (
-    clip,
-    counted,
-    format_fan_out,
-    format_percent,
-    to_one_line,
-)
+from lakejoin.search.result import NearResult, Result
+from lakejoin.text_format import clip, counted, format_fan_out, format_percent, to_one_line
 
 if TYPE_CHECKING:
     from lakejoin.search.answer import Answer
-    from lakejoin.search.result import Result
 
 MAX_RESULTS = 20  # shown; the others are only counted
 _LARGE_FAN_OUT = 10.0  # marked with !

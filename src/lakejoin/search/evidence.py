@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -84,7 +84,7 @@ class SharedValues:
 
 def find_shared_values(located: QueryCodes, segment_index: int, column: int) -> SharedValues:
     """Find the values that the query shares with a searched column of a segment."""
-    from lakejoin.kernels.group_intersection import intersect_groups
+    from lakejoin.kernels.packing import intersect_groups
 
     codes, order = located(segment_index)
     postings = located.segments[segment_index].postings
@@ -113,14 +113,13 @@ class Evidence:
 
 
 def compute_evidence(query: SearchedValues, meeting: SharedValues) -> Evidence:
-    """Compute the evidence from the shared values."""
     mine = query.counts[meeting.positions]
     return Evidence(
         float(mine.sum() / query.rows),
         float((mine * meeting.lake_rows).sum() / query.rows),
         spell_values(query, find_most_frequent(query.counts, meeting.positions, EXAMPLES)),
         spell_values(
-            query, find_most_frequent(query.counts, find_unmatched(query, meeting), EXAMPLES)
+            query, find_most_frequent(query.counts, _find_unmatched(query, meeting), EXAMPLES)
         ),
     )
 
@@ -135,29 +134,22 @@ def list_matches(query: SearchedValues, meeting: SharedValues, limit: int | None
 
 def list_unmatched(query: SearchedValues, meeting: SharedValues, limit: int | None) -> pa.Table:
     """The query values without a match and their number of rows, most rows first."""
-    order = find_most_frequent(query.counts, find_unmatched(query, meeting), limit)
+    order = find_most_frequent(query.counts, _find_unmatched(query, meeting), limit)
     return _to_table(query, order, {"mine": query.counts[order]})
 
 
-def value_column_names(query: SearchedValues) -> list[str]:
-    """The names of the value columns in lists of matches: `value`, or the key's columns.
-
-    Underscores are appended to names that are taken.
-    """
-    if len(query.columns) == 1:
-        return ["value"]
-    return make_names_unique(query.columns, ("mine", "theirs"))
-
-
 def _to_table(query: SearchedValues, positions: Array, counts: dict[str, Array]) -> pa.Table:
+    """A table of values with counts: in one column `value`, or in the key's columns, with
+    underscores after names that are taken."""
     import pyarrow as pa
 
-    values = dict(zip(value_column_names(query), query.texts_of(positions), strict=True))
-    return pa.table({**values, **counts})
+    texts, names = query.texts_of(positions), ["value"]
+    if len(texts) > 1:
+        names = make_names_unique(query.columns, ("mine", "theirs"))
+    return pa.table({**dict(zip(names, texts, strict=True)), **counts})
 
 
-def find_unmatched(query: SearchedValues, meeting: SharedValues) -> Array:
-    """The positions of the values without a match."""
+def _find_unmatched(query: SearchedValues, meeting: SharedValues) -> Array:
     unmatched = np.ones(len(query), dtype=bool)
     unmatched[meeting.positions] = False
     return np.flatnonzero(unmatched)
@@ -189,7 +181,6 @@ def spell_values(query: SearchedValues, positions: Array) -> tuple[str, ...]:
 
 
 PAIR_SEPARATOR = " ~ "  # between a query value and its match
-MAX_LISTED_PAIRS = 8_000_000  # per result that can be listed: a pair takes about 100 bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,17 +218,11 @@ class MatchingPairs:
 
 def compute_near_evidence(query: SearchedValues, partners: MatchingPairs) -> Evidence:
     """Compute the evidence from the pairs, with the median distance."""
-    meeting = partners.shared_values
-    mine = query.counts[meeting.positions]
     nearest = partners.distance[partners.first]
-    return Evidence(
-        float(mine.sum() / query.rows),
-        float((mine * meeting.lake_rows).sum() / query.rows),
-        _examples(query, partners),
-        spell_values(
-            query, find_most_frequent(query.counts, find_unmatched(query, meeting), EXAMPLES)
-        ),
-        float(np.median(nearest)) if len(nearest) else None,
+    return replace(
+        compute_evidence(query, partners.shared_values),
+        matched=_examples(query, partners),
+        distance=float(np.median(nearest)) if len(nearest) else None,
     )
 
 
@@ -276,16 +261,3 @@ def list_near_matches(
             "theirs": partners.rows[order],
         }
     )
-
-
-def list_near_unmatched(
-    query: SearchedValues, partners: MatchingPairs, limit: int | None
-) -> pa.Table:
-    """The query values without a match, most rows first."""
-    import pyarrow as pa
-
-    positions = find_most_frequent(
-        query.counts, find_unmatched(query, partners.shared_values), limit
-    )
-    values = pa.array(spell_values(query, positions), pa.large_string())
-    return pa.table({"value": values, "mine": query.counts[positions]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +17,12 @@ from lakejoin.engines.query import (
     is_stored_as_text,
     make_query,
 )
-from lakejoin.model import Array, ColumnProfile, ColumnType, ValueRules, null_id
+from lakejoin.model import Array, ColumnData, ColumnProfile, ColumnType, ValueRules, null_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.formats.table_stream import TableStream
-    from lakejoin.model import ColumnData
 
 
 class ExternalTable:
@@ -42,21 +41,17 @@ class ExternalTable:
 
     @property
     def name(self) -> str:
-        """The file's name, or `my_table`."""
         return self._source.name
 
     @property
     def column_names(self) -> Sequence[str]:
-        """The column names."""
         return self._source.names
 
     @property
     def origin(self) -> TableOrigin:
-        """The file, if there is one."""
         return self._source.origin
 
     def rows(self) -> int:
-        """The number of rows."""
         column_index = next(iter(self._data), 0)
         return len(self._encoded([column_index])[0].cells)
 
@@ -69,7 +64,6 @@ class ExternalTable:
         return [data.profile for data in self._encoded(range(len(self.column_names)))]
 
     def profile(self, column_index: int) -> ColumnProfile:
-        """The profile of one column."""
         return self._encoded([column_index])[0].profile
 
     def read(self, column_indexes: Sequence[int]) -> None:
@@ -77,13 +71,11 @@ class ExternalTable:
         self._encoded(column_indexes)
 
     def query(self, column_index: int) -> Query:
-        """One column as a query."""
         return make_query(
             self.name, self.column_names[column_index], self._encoded([column_index])[0]
         )
 
     def cells(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
-        """The tokens of a column, and the token id of each row."""
         data = self._encoded([column_index])[0]
         token_of = np.arange(len(data.tokens), dtype=np.uint32)
         token_of = np.concatenate([token_of, data.spelling_token.astype(np.uint32)])
@@ -93,15 +85,12 @@ class ExternalTable:
         )
 
     def is_text(self, column_index: int) -> bool:
-        """Whether a column is stored as text in the frame or file."""
         return self._source.is_text(column_index, self.profile(column_index).type)
 
     def types(self) -> Sequence[pa.DataType]:
-        """The column types in the frame or file."""
         return self._source.types()
 
     def spellings(self, column_index: int) -> ColumnSpellings:
-        """The distinct texts of a column as spelled in the table."""
         import pyarrow as pa
 
         data = self._encoded([column_index])[0]
@@ -117,7 +106,6 @@ class ExternalTable:
         return ColumnSpellings(texts.take(used), tokens, rows[used], index_of_id[ids_of_rows])
 
     def release(self) -> None:
-        """Drop the encoded columns."""
         self._data = {}
 
     def _encoded(self, column_indexes: Iterable[int]) -> list[ColumnData]:
@@ -139,32 +127,6 @@ class ExternalTable:
                 encoder.append(batch.column(column_index))
         encoders.reverse()  # free each encoder's memory as its column is finished
         return [encoders.pop().finish() for _ in range(len(encoders))]
-
-
-class RowSource(Protocol):
-    """Rows that can be read repeatedly."""
-
-    name: str
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The column names."""
-
-    @property
-    def origin(self) -> TableOrigin:
-        """Where SQL can read the rows."""
-
-    def types(self) -> Sequence[pa.DataType]:
-        """The column types."""
-
-    def batches(self) -> Iterable[Any]:
-        """All rows, from the start."""
-
-    def losses(self) -> tuple[str, ...]:
-        """What was left out in the last read."""
-
-    def is_text(self, column_index: int, kind: ColumnType) -> bool:
-        """Whether a column with values of this type is stored as text."""
 
 
 @dataclass(slots=True)
@@ -189,7 +151,7 @@ class FrameRows:
         return [self.table]
 
     def losses(self) -> tuple[str, ...]:
-        return ()
+        return ()  # nothing was left out
 
     def is_text(self, column_index: int, kind: ColumnType) -> bool:
         from lakejoin.values.plain_columns import is_text
@@ -237,6 +199,9 @@ class FileRows:
     def is_text(self, column_index: int, kind: ColumnType) -> bool:
         del column_index
         return is_stored_as_text(self.origin, kind)
+
+
+RowSource = FrameRows | FileRows
 
 
 def open_file_table(text: str, rules: ValueRules, name: str = "") -> ExternalTable:

@@ -42,26 +42,21 @@ class IndexedTable:
 
     @property
     def name(self) -> str:
-        """Its name in the lake."""
         return self._entry.name
 
     @property
     def column_names(self) -> Sequence[str]:
-        """The names of its columns."""
         return [column.name for column in self._columns]
 
     @property
     def origin(self) -> TableOrigin:
-        """The file of the lake that it came from."""
         return find_origin(self._snapshot.manifest.lakes, self._entry)
 
     @property
     def home(self) -> tuple[int, int] | None:
-        """(segment index, table index)."""
         return self._number, self._entry.table_id
 
     def rows(self) -> int:
-        """The number of rows."""
         return self._entry.rows
 
     def notes(self) -> tuple[str, ...]:
@@ -69,18 +64,15 @@ class IndexedTable:
         return ()
 
     def profiles(self) -> Sequence[ColumnProfile]:
-        """The profiles of all columns."""
         return [column.profile for column in self._columns]
 
     def profile(self, column_index: int) -> ColumnProfile:
-        """The profile of one column."""
         return self._columns[column_index].profile
 
     def read(self, column_indexes: Sequence[int]) -> None:
         """Do nothing: the columns are encoded in the index."""
 
     def query(self, column_index: int) -> Query:
-        """One column as a query."""
         if column_index not in self._queries:
             segment_column = self._columns[column_index].column_id
             query = make_lake_query(self._snapshot, self._number, segment_column, self.name)
@@ -88,7 +80,6 @@ class IndexedTable:
         return self._queries[column_index]
 
     def cells(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
-        """The tokens of a column, and the token id of each row."""
         if column_index not in self._cells:
             self._cells[column_index] = self._cells_of(column_index)
         return self._cells[column_index]
@@ -104,7 +95,6 @@ class IndexedTable:
         return self._segment.dictionary.texts.take(distinct), cells.astype(np.uint32)
 
     def is_text(self, column_index: int) -> bool:
-        """Whether a column is stored as text in its file."""
         return is_stored_as_text(self.origin, self._columns[column_index].profile.type)
 
     def types(self) -> Sequence[pa.DataType]:
@@ -114,11 +104,9 @@ class IndexedTable:
         return [pa.large_string()] * len(self._columns)
 
     def spellings(self, column_index: int) -> ColumnSpellings:
-        """The distinct texts of a column as spelled in the table."""
         return read_spellings(self._segment, self._columns[column_index].column_id)
 
     def release(self) -> None:
-        """Drop cached columns; they are read again on demand."""
         self._queries.clear()
         self._cells.clear()
 
@@ -132,5 +120,4 @@ class ForeignIndexedTable(IndexedTable):
         return None
 
     def query(self, column_index: int) -> Query:
-        """One column as a query."""
         return replace(super().query(column_index), home=None)

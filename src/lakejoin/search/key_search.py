@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -9,54 +10,53 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
-from lakejoin.engines.containment.engine import count_for_share
+from lakejoin.engines.composite.engine import Mate
+from lakejoin.engines.composite.hits import KeyHits, Mapping
+from lakejoin.engines.composite.query import (
+    KeyCodes,
+    KeyQuery,
+    MateOptions,
+    Trie,
+    build_trie,
+    key_query,
+)
+from lakejoin.engines.overlap import Overlap
 from lakejoin.engines.query import unsearched_note
 from lakejoin.errors import InputError
 from lakejoin.model import Array
+from lakejoin.search.engine_search import EngineSearch
+from lakejoin.search.evidence import SharedValues
 from lakejoin.search.options import INITIAL_RULES
-from lakejoin.search.result import Result, ResultLocation
+from lakejoin.search.result import Result
+from lakejoin.store.rows import NULL
 from lakejoin.store.super_keys import SuperKeyComponent
 from lakejoin.text_format import format_percent
 from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
-    from lakejoin.engines.composite.hits import KeyHits, Mapping
-    from lakejoin.engines.composite.key_trie import MateOptions
-    from lakejoin.engines.composite.query import KeyQuery
-    from lakejoin.engines.hits import ExcludedColumns
+    from lakejoin.engines.composite.key_cells import KeyLookup
     from lakejoin.engines.overlap.read_costs import ReadCosts
-    from lakejoin.engines.query import QueryTable
-    from lakejoin.search.key_evidence import KeyMatches
-    from lakejoin.search.options import SearchOptions
-    from lakejoin.search.query_columns import ColumnChoice
     from lakejoin.search.table_versions import Copies
     from lakejoin.store.segment import Segment
     from lakejoin.store.segment_tables import SegmentTables
-    from lakejoin.store.snapshot import Snapshot
 
 _AT_FIRST = 64  # tables to search for first, if the caller wants all that contain enough
 _TIMES = 8
 _WEAKEST = 3  # key columns to name in a note if nothing was found
 
 
-@dataclass(frozen=True, eq=False)
-class KeySearch:
+@dataclass(eq=False)
+class KeySearch(EngineSearch):
     """One search for a composite key."""
 
-    snapshot: Snapshot
-    segment_tables: Sequence[SegmentTables]
-    query_table: QueryTable
-    key: ColumnChoice
-    options: SearchOptions
+    fixed_partners: tuple[str | None, ...]
     costs: ReadCosts | None = None
 
     @cached_property
     def query(self) -> KeyQuery:
-        """The combinations of values to search for."""
-        from lakejoin.engines.composite.query import key_query
-
-        query = key_query(self.query_table, self.key.column_indexes, self.key.fixed_partners)
+        query = key_query(self.query_table, self.column_indexes, self.fixed_partners)
         if len(query) == 0:
             raise InputError(
                 f"no row of {query.table} has a value in each of {_listed(query.columns)}, so "
@@ -66,28 +66,22 @@ class KeySearch:
 
     @cached_property
     def _meetings(self) -> KeyMatches:
-        from lakejoin.search.key_evidence import KeyMatches
-
         return KeyMatches(self.query)
 
-    def hits(self, excluded: ExcludedColumns) -> KeyHits:
+    def hits(self) -> KeyHits:
         """The tables with the most combinations; the first `count_qualifying` contain enough.
 
         Without k, search for ever more tables until one of them contains too little.
         """
-        from lakejoin.engines.composite.engine import Mate
-
         k = self.options.k or _AT_FIRST
         while True:
-            hits = Mate(k, self._how).search(self.query, self.snapshot.segments, excluded)
+            hits = Mate(k, self._how).search(self.query, self.snapshot.segments, self.excluded)
             if self.options.k or len(hits) < k or self.count_qualifying(hits) < k:
                 return hits
             k *= _TIMES
 
     @cached_property
     def _how(self) -> MateOptions:
-        from lakejoin.engines.composite.key_trie import MateOptions
-
         return MateOptions(initial=self._initial())
 
     def _initial(self) -> str | int:
@@ -106,13 +100,13 @@ class KeySearch:
             return columns.index(initial)
         initial = initial if isinstance(initial, str) else int(initial)
         column_index = find_column(self.query_table.column_names, initial, self.query_table.name)
-        if column_index not in self.key.column_indexes:
+        if column_index not in self.column_indexes:
             initial = self.query_table.column_names[column_index]
             raise InputError(
                 f"the initial column {initial!r} is not part of the key: use "
                 f"{_listed(columns, 'or')}"
             )
-        return self.key.column_indexes.index(column_index)
+        return self.column_indexes.index(column_index)
 
     def release(self) -> None:
         """Drop what the evidence cached of a segment."""
@@ -120,48 +114,34 @@ class KeySearch:
 
     def count_qualifying(self, hits: KeyHits) -> int:
         """How many of the hits, from the first on, contain at least `min`."""
-        least = max(1, count_for_share(self.query, self.options.min or 0.0))
-        return int(np.count_nonzero(hits.matched >= least))
+        return int(np.count_nonzero(hits.matched >= self.least))
 
     def results(self, hits: KeyHits, copies: Copies) -> tuple[Result, ...]:
         """The hits that contain enough, as results with names."""
         return tuple(self._result(i, hits, copies) for i in range(self.count_qualifying(hits)))
 
     def _result(self, i: int, hits: KeyHits, copies: Copies) -> Result:
-        from lakejoin.search.key_evidence import count_combinations
-
-        segment_index, table = int(hits.segment[i]), int(hits.table[i])
+        segment_index, columns = int(hits.segment[i]), hits.mapping[i].columns
         segment, places = self.snapshot.segments[segment_index], self.segment_tables[segment_index]
-        columns, matched = hits.mapping[i].columns, int(hits.matched[i])
-        return Result(
-            rank=i + 1,
-            table=places.table_name(table),
-            columns=tuple(map(places.column_name, columns)),
-            matched=matched,
-            containment=matched / len(self.query),
-            query_size=len(self.query),
+        location = self.locate(
+            segment_index,
+            columns,
+            partial(self._meetings.of, segment, columns),
+            partial(count_combinations, segment, columns),
+        )
+        return self.name_hit(
+            Result,
+            i + 1,
+            int(hits.matched[i]),
+            location,
+            copies,
             _column_size=None,
-            copy=copies.kind(segment_index, table),
             runner_up=_named(hits.runner_up[i], places),
-            found=ResultLocation(
-                self.query,
-                segment,
-                segment_index,
-                table,
-                columns,
-                self.query_table,
-                self.key.column_indexes,
-                self.snapshot.manifest,
-                partial(self._meetings.of, segment, columns),
-                partial(count_combinations, segment, columns),
-            ),
         )
 
     # -- notes ------------------------------------------------------------------------------------
 
-    def notes(
-        self, hits: KeyHits, results: Sequence[Result], excluded: ExcludedColumns
-    ) -> list[str]:
+    def notes(self, hits: KeyHits, results: Sequence[Result]) -> list[str]:
         """Notes about the key, and why nothing was found."""
         query, totals = self.query, self.snapshot.manifest.totals
         all_columns = self.snapshot.manifest.options.all_columns
@@ -185,15 +165,15 @@ class KeySearch:
                 f"no {self._where} contains {format_percent(share)} of the {len(query):,} "
                 f"combinations of {_listed(query.columns)}{self._under_names}; the best "
                 f"has {best:,}",
-                *self._by_other_names(excluded, best),
+                *self._by_other_names(best),
             ]
-        return [*notes, *self._why_nothing(excluded)]
+        return [*notes, *self._why_nothing()]
 
     @property
     def _where(self) -> str:
         return "other table of the lake" if self.options.others else "table of the lake"
 
-    def _why_nothing(self, excluded: ExcludedColumns) -> list[str]:
+    def _why_nothing(self) -> list[str]:
         parts = len(self.query.columns)
         widest = self._widest()
         if widest < parts:
@@ -204,13 +184,10 @@ class KeySearch:
         unknown = [name for name in self.query.fixed if name is not None and not self._has(name)]
         if unknown:
             notes = [f"no table of the lake has a searched column {name!r}" for name in unknown]
-            return [*notes, *self._by_other_names(excluded)]
+            return [*notes, *self._by_other_names()]
         together = "both parts" if parts == 2 else f"all {parts} parts"
         nowhere = f"no row of any {self._where} has {together} of the key together"
-        return [
-            nowhere + self._under_names,
-            *(self._by_other_names(excluded) or self._alone(excluded)),
-        ]
+        return [nowhere + self._under_names, *(self._by_other_names() or self._alone())]
 
     @property
     def _under_names(self) -> str:
@@ -219,14 +196,12 @@ class KeySearch:
         fixed = [f"{mine!r} in a column {name!r}" for mine, name in pairs if name is not None]
         return f" with {' and '.join(fixed)}" if fixed else ""
 
-    def _by_other_names(self, excluded: ExcludedColumns, more_than: int = 0) -> list[str]:
+    def _by_other_names(self, more_than: int = 0) -> list[str]:
         """If partners were fixed: the best table without them, if it has more combinations."""
-        from lakejoin.engines.composite.engine import Mate
-
         if not self._under_names:
             return []
         free = replace(self.query, fixed=(None,) * len(self.query.columns))
-        hits = Mate(1, self._how).search(free, self.snapshot.segments, excluded)
+        hits = Mate(1, self._how).search(free, self.snapshot.segments, self.excluded)
         if not len(hits) or hits.matched[0] <= more_than:
             return []
         places = self.segment_tables[int(hits.segment[0])]
@@ -236,15 +211,13 @@ class KeySearch:
             f"{int(hits.matched[0]):,} of the {len(free):,} combinations, in {_listed(columns)}"
         ]
 
-    def _alone(self, excluded: ExcludedColumns) -> list[str]:
+    def _alone(self) -> list[str]:
         """The key columns that match nothing even alone, or else the weakest and their matches."""
-        from lakejoin.engines.overlap import Overlap
-
         missing, found = [], []
-        for column_index in self.key.column_indexes:
+        for column_index in self.column_indexes:
             query = self.query_table.query(column_index)
             size, name = len(query), repr(query.column)
-            hits = Overlap(1, costs=self.costs).search(query, self.snapshot.segments, excluded)
+            hits = Overlap(1, costs=self.costs).search(query, self.snapshot.segments, self.excluded)
             if len(hits):
                 places, column = self.segment_tables[int(hits.segment[0])], int(hits.column[0])
                 table, matched = places.table_name(places.table_of(column)), int(hits.matched[0])
@@ -311,3 +284,58 @@ def _listed(columns: Sequence[str], last_by: str = "and") -> str:
     """
     *most, last = map(repr, columns)
     return f"{', '.join(most)} {last_by} {last}" if most else last
+
+
+class KeyMatches:
+    """The matches of one query with tables. The query's codes are kept for the last segment only,
+    so results are best requested segment by segment."""
+
+    def __init__(self, query: KeyQuery) -> None:
+        self._query = query
+        self._lock = threading.Lock()
+        self._kept: tuple[Segment, KeyLookup] | None = None
+
+    @cached_property
+    def _trie(self) -> Trie:
+        values = len(self._query.tokens[0])
+        return build_trie(self._query.combinations, range(len(self._query.columns)), values)
+
+    def _known(self, segment: Segment) -> KeyLookup:
+        with self._lock:
+            if self._kept is None or self._kept[0] is not segment:
+                self._kept = segment, KeyCodes(segment, self._query).lookup
+            return self._kept[1]
+
+    def forget(self) -> None:
+        """Free what is kept of a segment; it is recomputed when needed."""
+        with self._lock:
+            self._kept = None
+
+    def of(self, segment: Segment, mapping: Sequence[int]) -> SharedValues:
+        """What the query shares with the columns `mapping` of a table (indexes in the segment)."""
+        from lakejoin.engines.composite.key_cells import key_ids_of_columns, open_mapped_rows
+        from lakejoin.engines.composite.mapping_kernels import find_leaves
+
+        held = open_mapped_rows(segment, super_keys=False)
+        numbers = np.empty((len(mapping), int(segment.column_rows[mapping[0]])), dtype=np.int32)
+        pending = held.pending()
+        columns = np.array(mapping, dtype=np.int64)
+        key_ids_of_columns(
+            held.row, pending[0], held.tokens, self._known(segment), columns, numbers
+        )
+        held.verify(pending)
+        leaf = np.empty(numbers.shape[1], dtype=np.int64)
+        find_leaves(numbers, self._trie.nodes, leaf)
+        rows = np.zeros(len(self._query), dtype=np.int64)
+        rows[self._trie.sorted] = np.bincount(leaf[leaf >= 0], minlength=len(self._query))
+        positions = np.flatnonzero(rows)
+        return SharedValues(positions, rows[positions])
+
+
+def count_combinations(segment: Segment, mapping: Sequence[int]) -> int:
+    """How many distinct combinations without nulls some columns of a table hold."""
+    columns = [segment.rows.codes(column, int(segment.column_rows[column])) for column in mapping]
+    whole = np.logical_and.reduce([codes != NULL for codes in columns])
+    names = [str(j) for j in range(len(columns))]
+    table = pa.table([codes[whole] for codes in columns], names=names)
+    return int(table.group_by(names).aggregate([]).num_rows)

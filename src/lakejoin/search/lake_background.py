@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.model import Array
 from lakejoin.signals.chance import (
     PATTERN_VALUES,
     WrongValues,
     combine_chances,
+    map_variants,
     match_chance_by,
     wrong_values,
 )
@@ -23,8 +26,6 @@ from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.meaning_vectors import TEXT_TYPES
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.query import Query
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
@@ -56,10 +57,13 @@ class ChanceEstimator:
     def _located_in(self, segment_index: int, segment: Segment) -> list[WrongValues]:
         """The wrong values as codes of a segment: -1 if there is no value, -2 if the segment lacks
         it."""
+
+        def find(wrong: pa.LargeStringArray) -> Array:
+            codes = segment.dictionary.find(wrong)
+            return np.where(codes == NOT_FOUND, -2, codes.astype(np.int64))
+
         if segment_index not in self._located:
-            self._located[segment_index] = [
-                WrongValues(wrong.share, _codes(wrong, segment)) for wrong in self._wrong
-            ]
+            self._located[segment_index] = [map_variants(group, find) for group in self._wrong]
         return self._located[segment_index]
 
     @cached_property
@@ -67,8 +71,6 @@ class ChanceEstimator:
         return frozenset(self._query.tokens.to_pylist())
 
     def _held_by_mine(self, wrong: pa.LargeStringArray) -> pa.BooleanArray:
-        import pyarrow as pa
-
         mine = self._mine
         return pa.array([text in mine for text in wrong.to_pylist()], pa.bool_())
 
@@ -83,18 +85,6 @@ def is_among(codes: Array, ascending: Array) -> Array:
         return np.zeros(codes.shape, dtype=bool)
     at = np.minimum(np.searchsorted(ascending, codes), len(ascending) - 1)
     return np.asarray(ascending[at] == codes)
-
-
-def _codes(wrong: WrongValues, segment: Segment) -> Array:
-    import pyarrow as pa
-
-    texts = pa.array([text for variant in wrong.variants for text in variant], pa.large_string())
-    made = np.asarray(texts.is_valid())
-    found = np.full(len(texts), -1, np.int64)
-    if made.any():
-        codes = segment.dictionary.find(texts.drop_null())
-        found[made] = np.where(codes == NOT_FOUND, -2, codes.astype(np.int64))
-    return found.reshape(len(wrong.variants), -1)
 
 
 def _met(located: WrongValues, theirs: Array) -> WrongValues:
@@ -122,7 +112,6 @@ def look_like_words(tokens: pa.LargeStringArray) -> bool:
     """Whether a sample of texts has words, and not codes, numbers, dates or addresses, which a
     meaning cannot tell apart.
 
-    >>> import pyarrow as pa
     >>> look_like_words(pa.array(["norway", "sweden"])), look_like_words(pa.array(["NO", "SE-12"]))
     (True, False)
     >>> look_like_words(pa.array(["Monday, 3 May 2010", "Sunday, 9 May 2010"]))
@@ -177,9 +166,6 @@ def draw_lake_texts(segments: Sequence[Segment], mine: pa.LargeStringArray) -> l
 
 
 def _text_columns(segment: Segment) -> list[int]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kinds = pa.array(list(map(str, TEXT_TYPES)), pa.string())
     types = segment.catalog.columns["type"].cast(pa.string())
     texts = np.asarray(pc.is_in(types, value_set=kinds)) & np.asarray(segment.indexed, dtype=bool)
@@ -201,14 +187,10 @@ class LakeNames:
     @cached_property
     def _names(self) -> list[pa.Array]:
         """By segment, in lower case."""
-        import pyarrow.compute as pc
-
         return [pc.utf8_lower(segment.catalog.columns["name"]) for segment in self._segments]
 
     @cached_property
     def _counts(self) -> dict[str, int]:
-        import pyarrow.compute as pc
-
         counts: dict[str, int] = {}
         for names in self._names:
             for entry in pc.value_counts(names).to_pylist():
@@ -220,21 +202,26 @@ class LakeNames:
         count = max(1, self._counts.get(name.lower(), 1))
         return max(0.0, 1 - math.log(count) / math.log(self._tables))
 
+    @cached_property
+    def plain_names(self) -> list[pa.Array]:
+        """By segment, in lower case, without blanks, `_`, `-` and `.`."""
+        return [plain_names(segment.catalog.columns["name"]) for segment in self._segments]
+
     def find_columns(self, name: str, most: int) -> list[tuple[int, int]]:
         """The searched columns of that name, (segment index, column); empty if more than `most`."""
-        import pyarrow.compute as pc
-
         if self._counts.get(name.lower(), 0) > most:
             return []
         found = []
-        for segment_index, (segment, names) in enumerate(
-            zip(self._segments, self._names, strict=True)
-        ):
-            same = np.flatnonzero(pc.equal(names, name.lower()))
-            found += [
-                (segment_index, column) for column in same.tolist() if segment.indexed[column]
-            ]
+        for segment_index, names in enumerate(self._names):
+            indexed = self._segments[segment_index].indexed
+            same = np.flatnonzero(pc.equal(names, name.lower())).tolist()
+            found += [(segment_index, column) for column in same if indexed[column]]
         return found
+
+
+def plain_names(names: pa.Array) -> pa.Array:
+    """Names in lower case, without blanks, `_`, `-` and `.`."""
+    return pc.replace_substring_regex(pc.utf8_lower(names), r"[\s_\-.]+", "")
 
 
 def get_lake_names(snapshot: Snapshot) -> LakeNames:

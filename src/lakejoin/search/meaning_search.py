@@ -4,6 +4,7 @@ the hits."""
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,12 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.encoders import Encoder, open_encoder
+from lakejoin.encoders.protocol import describe_difference
 from lakejoin.engines.containment.engine import count_for_share
 from lakejoin.engines.query import Query, locate_codes
 from lakejoin.errors import InputError
 from lakejoin.model import Array
+from lakejoin.search.engine_search import NearSearch
+from lakejoin.search.evidence import MatchingPairs
 from lakejoin.search.options import AUTO, DEFAULT_MIN, ByMeaning
-from lakejoin.search.result import NearResult, ResultLocation
+from lakejoin.search.result import NearResult, note_unlisted
 from lakejoin.search.tau_choice import (
     LARGEST_DISTANCE,
     TAU_GRID,
@@ -27,25 +32,16 @@ from lakejoin.search.tau_choice import (
     default_tau,
     sample_positions,
 )
-from lakejoin.store.meaning_vectors import TEXT_TYPES, MeaningComponent
+from lakejoin.store.meaning_vectors import TEXT_TYPES, MeaningComponent, MeaningOptions
 from lakejoin.store.point_sets import PointsComponent
-from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.encoders import Encoder
-    from lakejoin.engines.hits import ExcludedColumns
     from lakejoin.engines.meaning.engine import VectorSearch
-    from lakejoin.engines.meaning.hits import NearPairs, VectorHits
+    from lakejoin.engines.meaning.hits import VectorHits
     from lakejoin.engines.meaning.vector_space import Nearness
-    from lakejoin.engines.query import QueryTable
-    from lakejoin.search.evidence import MatchingPairs, SharedValues
-    from lakejoin.search.options import SearchOptions
-    from lakejoin.search.table_versions import Copies
-    from lakejoin.store.meaning_vectors import MeaningOptions
     from lakejoin.store.segment import Segment
-    from lakejoin.store.segment_tables import SegmentTables
     from lakejoin.store.snapshot import Snapshot
 
 
@@ -53,21 +49,14 @@ _KEPT = 64 << 20  # bytes of vectors, or of pairs, that an answer may cache for 
 
 
 @dataclass(eq=False)
-class MeaningSearch:
+class MeaningSearch(NearSearch):
     """One search by meaning; hits are cached for the evidence unless they are large."""
 
-    snapshot: Snapshot
-    segment_tables: Sequence[SegmentTables]
     meanings: MeaningIndex
-    query_table: QueryTable
-    column_index: int
-    options: SearchOptions
-    excluded: ExcludedColumns
     _hits: VectorHits | None = field(default=None, init=False)
 
     @cached_property
     def query(self) -> Query:
-        """The values to search for."""
         query = self.query_table.query(self.column_index)
         if len(query) == 0:
             raise InputError(f"column {query.column!r} of {query.table} has no values")
@@ -87,7 +76,6 @@ class MeaningSearch:
         return self._encoder.encode(self.query.tokens)
 
     def release(self) -> None:
-        """Drop what is large; it is recomputed when the evidence needs it."""
         if self._vectors.nbytes > _KEPT:
             del self.__dict__["_vectors"]
         near = self._hits.near if self._hits is not None else ()
@@ -98,7 +86,6 @@ class MeaningSearch:
 
     @cached_property
     def reach(self) -> Reach:
-        """How near a match must be."""
         identity, taus = self._encoder.identity, self._taus
         tau = taus.taken if taus else self._near_options.tau
         tau = default_tau(identity) if tau is None else tau
@@ -132,68 +119,32 @@ class MeaningSearch:
 
     def hits(self) -> VectorHits:
         """The columns with matches for the most values, or with the most pairs."""
-        least = max(1, count_for_share(self.query, self.options.min or 0.0))
-        nearness = self._nearness(least, self.options.k)
+        nearness = self._nearness(self.least, self.options.k)
         self._hits = self._engine.search(self._vectors, nearness, self.excluded)
         return self._hits
 
-    def results(self, hits: VectorHits, copies: Copies) -> tuple[NearResult, ...]:
-        """The hits as results with names."""
-        return tuple(self._result(i, hits, copies) for i in range(len(hits)))
+    def _columns(self, segment_index: int, found: int) -> tuple[int, ...]:
+        return (found,)
 
-    def _result(self, i: int, hits: VectorHits, copies: Copies) -> NearResult:
-        segment_index, column = int(hits.segment[i]), int(hits.column[i])
-        places, segment = self.segment_tables[segment_index], self.snapshot.segments[segment_index]
-        table, matched = places.table_of(column), int(hits.matched[i])
-        return NearResult(
-            rank=i + 1,
-            table=places.table_name(table),
-            columns=(places.column_name(column),),
-            matched=matched,
-            containment=matched / len(self.query),
-            query_size=len(self.query),
-            _column_size=places.size_of(column),
-            copy=copies.kind(segment_index, table),
-            pairs=int(hits.pairs[i]),
-            partners=partial(self._partners, segment_index, column),
-            found=ResultLocation(
-                self.query,
-                segment,
-                segment_index,
-                table,
-                (column,),
-                self.query_table,
-                (self.column_index,),
-                self.snapshot.manifest,
-                partial(self._meeting, segment_index, column),
-                partial(places.size_of, column),
-            ),
-        )
+    def _size(self, segment_index: int, found: int) -> int:
+        return self.segment_tables[segment_index].size_of(found)
 
-    def _partners(self, segment_index: int, column: int) -> MatchingPairs:
+    def _partners(self, segment_index: int, found: int) -> MatchingPairs:
         """The matching pairs with a column; partners are given by their codes."""
-        from lakejoin.search.evidence import MatchingPairs
-
         segment = self.snapshot.segments[segment_index]
-        pairs = self._pairs(segment_index, column)
+        nearness = self._nearness(1, None)
+        pairs = self._engine.pairs(self._vectors, nearness, segment_index, found, self._hits)
         codes = segment.meaning.codes.take(pairs.id)
-        at = np.searchsorted(segment.postings.codes_of(column), codes)
+        at = np.searchsorted(segment.postings.codes_of(found), codes)
         return MatchingPairs(
             pairs.position,
             codes,
             pairs.distance / LARGEST_DISTANCE,
-            np.asarray(segment.postings.repeats_of(column), dtype=np.int64)[at],
+            np.asarray(segment.postings.repeats_of(found), dtype=np.int64)[at],
             locate_codes(self.query, segment_index, segment)[pairs.position] == codes,
             segment.dictionary.texts.take,
-            partial(spell_most_frequent, segment, column),
+            partial(spell_most_frequent, segment, found),
         )
-
-    def _pairs(self, segment_index: int, column: int) -> NearPairs:
-        nearness = self._nearness(1, None)
-        return self._engine.pairs(self._vectors, nearness, segment_index, column, self._hits)
-
-    def _meeting(self, segment_index: int, column: int) -> SharedValues:
-        return self._partners(segment_index, column).shared_values
 
     # -- notes ------------------------------------------------------------------------------------
 
@@ -213,27 +164,18 @@ class MeaningSearch:
             )
         if self._taus is not None:
             notes.append(self._taus.why)
-        return notes if results else [*notes, *self._why_nothing(hits)]
+        why = note_unlisted(results, "meaning") if results else [self._why_nothing(hits)]
+        return [*notes, *why]
 
-    def _why_nothing(self, hits: VectorHits) -> list[str]:
+    def _why_nothing(self, hits: VectorHits) -> str:
         if not self.snapshot.manifest.totals.tables:
-            return ["the index is empty"]
+            return "the index is empty"
         if not hits.counters.values:
-            return ["the index has no searched text column"]
-        others = "other " if self.options.others else ""
-        where, size = f"{others}text column of the lake", len(self.query)
-        near = self.reach.text
-        if size == 1:
-            sentence = f"the only value of {self.query.column!r} has no match {near} in any {where}"
-        elif self.options.min:
-            share = f"{format_percent(self.options.min)} of the {size:,} values"
-            sentence = f"no {where} has matches {near} for {share} of {self.query.column!r}"
-        else:
-            sentence = f"none of the {size:,} values of {self.query.column!r} has a match {near}"
-            sentence += f" in any {where}"
+            return "the index has no searched text column"
+        why = self._why_no_match("text column")
         if self._taus is not None:
-            return [sentence]
-        return [sentence + "; tau auto shows how many columns would qualify at each tau"]
+            return why
+        return f"{why}; tau auto shows how many columns would qualify at each tau"
 
 
 def spell_most_frequent(segment: Segment, column: int, codes: Array) -> pa.LargeStringArray:
@@ -276,8 +218,6 @@ def add_part_command(part: str, index: str | None = None) -> str:
     >>> add_part_command("meaning"), add_part_command("distance", "my lake.index")
     ('lakejoin index --with meaning', "lakejoin index --with distance --index 'my lake.index'")
     """
-    import shlex
-
     return f"lakejoin index --with {part}" + (f" --index {shlex.quote(index)}" if index else "")
 
 
@@ -304,8 +244,6 @@ class MeaningIndex:
         """Open the given encoder, which must be the index's; by default the index's own."""
         made = self._made
         if given is not None:
-            from lakejoin.encoders import open_encoder
-
             return _check_identity(open_encoder(given), made, given)
         with self._lock:
             if self._own is None:
@@ -327,8 +265,6 @@ class MeaningIndex:
 
 
 def _open_own(made: MeaningOptions) -> Encoder:
-    from lakejoin.encoders import open_encoder
-
     if made.encoder is None:
         raise InputError(
             f"the vectors of this index were made by {_name_and_version(made.identity)}, an "
@@ -354,8 +290,6 @@ def _check_identity(encoder: Encoder, made: MeaningOptions, given: Any) -> Encod
 
 
 def _wrong_encoder(made: MeaningOptions, encoder: Encoder, name: str) -> str:
-    from lakejoin.encoders.protocol import describe_difference
-
     differences = describe_difference(made.identity, encoder.identity)
     return f"the encoder {name} did not make the vectors of this index ({differences})"
 
@@ -369,12 +303,10 @@ def _how_to_rebuild(given: Any) -> str:
 
 
 def _encoder_name(given: Any) -> str:
-    """A readable name for an encoder."""
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
     return str(getattr(given, "name", None) or getattr(given, "__qualname__", None) or given)
 
 
 def _name_and_version(identity: str) -> str:
-    """The identity without the settings."""
     return identity.partition(" {")[0]

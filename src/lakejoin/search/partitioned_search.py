@@ -22,21 +22,15 @@ from lakejoin.engines.containment.engine import (
 from lakejoin.engines.hits import ExcludedColumns, RankedHits, merge_ranked_hits
 from lakejoin.errors import InputError
 from lakejoin.model import Array
-from lakejoin.search.options import AUTO, ByMeaning
+from lakejoin.search.options import AUTO, ByMeaning, SearchOptions
 from lakejoin.search.query_columns import ColumnChoice
-from lakejoin.search.searcher import Searcher, left_out_note
-from lakejoin.search.table_versions import Copies
+from lakejoin.search.searcher import ColumnSearch, Searcher, complete_options, left_out_note
 
 if TYPE_CHECKING:
-    from lakejoin.engines.composite.hits import KeyHits
-    from lakejoin.engines.hits import Hits
-    from lakejoin.engines.meaning.hits import VectorHits
-    from lakejoin.engines.query import Query, QueryTable
+    from lakejoin.engines.query import QueryTable
     from lakejoin.search.answer import Answer
-    from lakejoin.search.distance_search import DistanceSearch
-    from lakejoin.search.key_search import KeySearch
-    from lakejoin.search.meaning_search import MeaningSearch
-    from lakejoin.search.options import SearchOptions
+    from lakejoin.search.engine_search import EngineSearch
+    from lakejoin.search.table_versions import Copies
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +61,8 @@ def merge_partitions(
     contained = [hits for hits in found if isinstance(hits, ContainmentParts)]
     ranked = [hits for hits in found if isinstance(hits, RankedHits)]
     if contained:
-        best = _containment(options).merge(contained, segment_indexes)
+        engine = ContainmentEngine(options.min or 0.0, options.k, options.verified)
+        best = engine.merge(contained, segment_indexes)
     else:
         best = merge_ranked_hits(ranked, segment_indexes, options.k)
     left_out = sum(part.left_out for part in parts)
@@ -87,62 +82,34 @@ class PartitionSearcher(Searcher):
     def gather(
         self, query_table: QueryTable, choice: ColumnChoice, options: SearchOptions
     ) -> Iterator[PartitionHits]:
-        """Yield what each search of the choice finds."""
         check_partitionable(options)
         for search in split_searches(choice, options):
             begin = time.perf_counter()
-            copies = Copies(
-                self.snapshot.segments, self._places, query_table, search.column_indexes[0]
-            )
+            copies = self._copies(query_table, search.column_indexes[0])
             tables = copies.all() if options.others else []
             excluded = ExcludedColumns(self._without(tables) if options.others else self._dead)
-            found = self._found(query_table, search, options, excluded)
+            complete = complete_options(search, options)
+            found = self._gather(self._prepare(query_table, search, complete, excluded))
             yield PartitionHits(found, sum(map(len, tables)), time.perf_counter() - begin)
 
-    def _found(
-        self,
-        query_table: QueryTable,
-        choice: ColumnChoice,
-        options: SearchOptions,
-        excluded: ExcludedColumns,
-    ) -> RankedHits | ContainmentParts:
-        if options.by in ("meaning", "distance"):
-            return self._found_near(
-                query_table, choice, options.check_for_column().with_defaults(), excluded
-            )
-        if choice.is_key:
-            key = self._key(query_table, choice, options.check_for_key().with_defaults())
-            tables = key.hits(excluded)
-            where = zip(tables.segment.tolist(), tables.table.tolist(), strict=True)
-            rows = [self._places[segment].rows[table] for segment, table in where]
-            return RankedHits(tables, np.array(rows, dtype=np.int64), tables.matched)
-        options = options.check_for_column().with_defaults()
-        query = query_table.query(choice.column_indexes[0])
-        if len(query) == 0:
-            raise InputError(f"column {query.column!r} of {query.table} has no values")
-        if options.by == "containment":
-            how = _containment(options, self._costs)
-            return how.gather(query, self.snapshot.segments, excluded)
-        hits = self._hits(query, options, excluded)
-        return RankedHits(hits, read_column_sizes(hits, self.snapshot.segments), hits.matched)
-
-    def _found_near(
-        self,
-        query_table: QueryTable,
-        choice: ColumnChoice,
-        options: SearchOptions,
-        excluded: ExcludedColumns,
-    ) -> RankedHits:
-        assert options.near is not None
-        hits = replace(
-            self._near(query_table, choice.column_indexes, options, excluded).hits(), near=()
-        )
-        score = hits.pairs if options.near.measure == "all" else hits.matched
-        if options.by == "meaning":
-            return RankedHits(hits, read_column_sizes(hits, self.snapshot.segments), score)
-        where = zip(hits.segment.tolist(), hits.column.tolist(), strict=True)
-        segments = self.snapshot.segments
-        size = [segments[segment_index].points.size(points) for segment_index, points in where]
+    def _gather(self, search: EngineSearch) -> RankedHits | ContainmentParts:
+        segments, options = self.snapshot.segments, search.options
+        if isinstance(search, ColumnSearch) and options.by == "containment":
+            search.check_values()
+            return search.containment.gather(search.query, segments, search.excluded)
+        hits = search.hits()
+        score = hits.matched
+        if options.near is not None:
+            hits = replace(hits, near=())
+            score = hits.pairs if options.near.measure == "all" else hits.matched
+        if len(search.column_indexes) > 1 and options.near is None:  # the tables of a key
+            where = zip(hits.segment.tolist(), hits.table.tolist(), strict=True)
+            size = [self._places[segment].rows[table] for segment, table in where]
+        elif options.by == "distance":
+            where = zip(hits.segment.tolist(), hits.column.tolist(), strict=True)
+            size = [segments[segment].points.size(points) for segment, points in where]
+        else:
+            return RankedHits(hits, read_column_sizes(hits, segments), score)
         return RankedHits(hits, np.array(size, dtype=np.int64), score)
 
 
@@ -159,17 +126,10 @@ class CompletingSearcher(Searcher):
         notes: Sequence[str],
         found: Sequence[PartitionHits],
     ) -> list[Answer]:
-        """The answers, one for each search of the choice."""
         answers = []
         for search, self._gathered in zip(split_searches(choice, options), found, strict=True):
             since = time.perf_counter() - self._gathered.seconds
-            if options.by == "distance":
-                answer = self.search_near(query_table, search.column_indexes, options, notes, since)
-            elif search.is_key:
-                answer = self.search_key(query_table, search, options, notes, since)
-            else:
-                answer = self.search(query_table, search.column_indexes[0], options, notes, since)
-            answers.append(answer)
+            answers.append(self.search_key(query_table, search, options, notes, since))
         return answers
 
     @property
@@ -187,21 +147,9 @@ class CompletingSearcher(Searcher):
         itself = copies.query_table.home is not None
         return ExcludedColumns(self._dead), left_out_note(self._gathered.left_out, itself)
 
-    def _hits(self, query: Query, options: SearchOptions, excluded: ExcludedColumns) -> Hits:
-        hits: Hits = self._best
-        if options.by == "containment":
-            how = _containment(options, self._costs)
-            return how.complete(hits, query, self.snapshot.segments)
-        return filter_by_share(hits, query, options.min)
-
-    def _key_hits(self, search: KeySearch, excluded: ExcludedColumns) -> KeyHits:
-        hits: KeyHits = self._best
-        return hits
-
-    def _near_hits(self, search: MeaningSearch | DistanceSearch) -> VectorHits:
-        hits: VectorHits = self._best
-        return hits
-
-
-def _containment(options: SearchOptions, costs: Any = None) -> ContainmentEngine:
-    return ContainmentEngine(options.min or 0.0, options.k, options.verified, costs)
+    def _find(self, search: EngineSearch) -> Any:
+        if not isinstance(search, ColumnSearch):
+            return self._best
+        if search.options.by == "containment":
+            return search.containment.complete(self._best, search.query, self.snapshot.segments)
+        return filter_by_share(self._best, search.query, search.options.min)

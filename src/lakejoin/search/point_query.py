@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.engines.composite.query import distinct_rows
 from lakejoin.errors import InputError
@@ -30,11 +32,9 @@ from lakejoin.store.parsed_numbers import (
     parse_vectors,
     vector_share,
 )
-from lakejoin.store.point_sets import COORDINATES, NUMBER, VECTOR
+from lakejoin.store.point_detection import COORDINATES, NUMBER, VECTOR
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.query import QueryTable
 
 COORDINATE_SEPARATOR = ", "  # between latitude and longitude
@@ -129,9 +129,6 @@ def _distinct(points: Array, valid: Array, counts: Array) -> tuple[Array, Array,
 
 
 def _join_texts(shown: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if len(shown) == 1:
         return shown[0]
     return pc.binary_join_element_wise(*shown, pa.scalar(COORDINATE_SEPARATOR, pa.large_string()))

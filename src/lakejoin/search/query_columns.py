@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lakejoin.engines.query import is_searched
+from lakejoin.engines.query import QueryTable, is_searched
 from lakejoin.errors import InputError
 from lakejoin.model import ColumnType
 from lakejoin.values.column_names import find_column
-
-if TYPE_CHECKING:
-    from lakejoin.engines.query import QueryTable
-    from lakejoin.model import ColumnProfile
 
 ALL_COLUMNS = "*"
 _FIXES = "names a partner column, which takes a key of two or more columns"
@@ -171,13 +167,17 @@ def _check_not_empty(table: QueryTable, column_index: int) -> None:
 
 
 def _all_searched(table: QueryTable, all_columns: bool) -> tuple[int, ...]:
-    profiles = table.profiles()
-    column_indexes = tuple(
-        i for i, profile in enumerate(profiles) if is_searched(profile.type, all_columns)
+    types = [profile.type for profile in table.profiles()]
+    searched = tuple(i for i, kind in enumerate(types) if is_searched(kind, all_columns))
+    if searched:
+        return searched
+    kinds = sorted({str(kind) for kind in types} - {"empty"})
+    if not kinds:
+        raise InputError(f"{table.name} has no values to search for")
+    raise InputError(
+        f"{table.name} has only columns of type {' and '.join(kinds)}, which this index does not "
+        "search; name a column to search for it anyway"
     )
-    if not column_indexes:
-        raise _no_searched_column(table, profiles)
-    return column_indexes
 
 
 def _choose_points(table: QueryTable, selection: Any) -> ColumnChoice:
@@ -216,10 +216,7 @@ def _all_texts(table: QueryTable) -> tuple[int, ...]:
 
 
 def _most_key_like(table: QueryTable, all_columns: bool) -> ColumnChoice:
-    profiles = table.profiles()
-    usable = [i for i, profile in enumerate(profiles) if is_searched(profile.type, all_columns)]
-    if not usable:
-        raise _no_searched_column(table, profiles)
+    usable, profiles = _all_searched(table, all_columns), table.profiles()
     texts = [i for i in usable if profiles[i].type is ColumnType.TEXT]
     best = max(texts or usable, key=lambda i: profiles[i].key_likeness)
     if len(profiles) == 1:
@@ -227,13 +224,3 @@ def _most_key_like(table: QueryTable, all_columns: bool) -> ColumnChoice:
     kind = "text column" if texts else "column (there is no text column)"
     note = f"no column was named; using {table.column_names[best]!r}, the most key-like {kind}"
     return ColumnChoice((best,), note=note)
-
-
-def _no_searched_column(table: QueryTable, profiles: Sequence[ColumnProfile]) -> InputError:
-    kinds = sorted({str(profile.type) for profile in profiles} - {"empty"})
-    if not kinds:
-        return InputError(f"{table.name} has no values to search for")
-    return InputError(
-        f"{table.name} has only columns of type {' and '.join(kinds)}, which this index does not "
-        "search; name a column to search for it anyway"
-    )

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lakejoin.errors import InputError
 from lakejoin.search.evidence import (
     Evidence,
+    MatchingPairs,
     SearchedValues,
     SharedValues,
     compute_evidence,
+    compute_near_evidence,
     list_matches,
+    list_near_matches,
+    list_unmatched,
 )
-from lakejoin.search.evidence import list_unmatched as unmatched_values
 from lakejoin.values.column_names import make_names_unique
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.engines.query import QueryTable
-    from lakejoin.search.evidence import MatchingPairs
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.manifest import Manifest
     from lakejoin.store.segment import Segment
@@ -50,7 +52,6 @@ class ResultLocation:
 
     @property
     def entry(self) -> TableEntry:
-        """The catalog entry of the table."""
         return self.segment.catalog.table(self.table_index)
 
     def column_index(self, key_part: int = 0) -> int:
@@ -71,10 +72,12 @@ class ValueSource(Protocol):
         """SQL that joins the query table with the result."""
 
 
-_FIELDS = (
-    "rank", "table", "matched", "containment", "query_size", "copy", "estimate", "error",
-    "runner_up",
+_KEYS = (
+    "rank", "table", "columns", "matched", "containment", "query_size", "column_size",
+    "row_coverage", "fan_out", "examples", "copy", "estimate", "error", "runner_up",
 )  # fmt: skip
+_COMPUTED = {"columns", "column_size", "row_coverage", "fan_out", "examples"}
+MAX_LISTED_PAIRS = 8_000_000  # per result that can be listed: a pair takes about 100 bytes
 _DETACHED = "this result is detached from its index; search again"
 
 
@@ -125,7 +128,7 @@ class Result:
         source: ValueSource | None = None,
     ) -> Result:
         """Read a result (or `NearResult`) from the JSON of `to_dict`; `source` lists its values."""
-        fields = {name: data[name] for name in _FIELDS}
+        fields = {key: data[key] for key in _KEYS if key not in _COMPUTED}
         kind = Result
         if "pairs" in data:
             kind, fields["pairs"] = NearResult, data["pairs"]
@@ -206,7 +209,10 @@ class Result:
         """The query values without a match: `value` (or the key columns) and its rows, `mine`."""
         if self.source is not None:
             return self.source.unmatched(limit)
-        return unmatched_values(self._found.query, self._found.find_shared_values(), limit)
+        return list_unmatched(self._found.query, self._shared_values(), limit)
+
+    def _shared_values(self) -> SharedValues:
+        return self._found.find_shared_values()
 
     def sql(self) -> str:
         """DuckDB SQL that joins the query table with this one."""
@@ -216,22 +222,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as a JSON object with stable keys."""
-        return {
-            "rank": self.rank,
-            "table": self.table,
-            "columns": list(self.columns),
-            "matched": self.matched,
-            "containment": self.containment,
-            "query_size": self.query_size,
-            "column_size": self.column_size,
-            "row_coverage": self.row_coverage,
-            "fan_out": self.fan_out,
-            "examples": self.examples,
-            "copy": self.copy,
-            "estimate": self.estimate,
-            "error": self.error,
-            "runner_up": self.runner_up,
-        }
+        return {**{key: getattr(self, key) for key in _KEYS}, "columns": list(self.columns)}
 
     @property
     def _found(self) -> ResultLocation:
@@ -268,8 +259,6 @@ class NearResult(Result):
     @property
     def listed(self) -> bool:
         """Whether the pairs are few enough to list in memory."""
-        from lakejoin.search.evidence import MAX_LISTED_PAIRS
-
         return self.pairs <= MAX_LISTED_PAIRS
 
     @property
@@ -280,8 +269,6 @@ class NearResult(Result):
     @cached_property
     def evidence(self) -> Evidence | None:
         """Row coverage, fan-out, examples and median distance; None if there are too many pairs."""
-        from lakejoin.search.evidence import compute_near_evidence
-
         if not self.listed:
             return None
         return compute_near_evidence(self._found.query, self._partners())
@@ -290,8 +277,6 @@ class NearResult(Result):
         """The matching pairs, nearest first: `value` as spelled in the query table, `partner` as in
         the lake table, their `distance`, and their rows (`mine`, `theirs`). `differing` leaves out
         equal values."""
-        from lakejoin.search.evidence import list_near_matches
-
         if self.source is not None and not differing:
             return self.source.matches(limit)
         return list_near_matches(self._found.query, self._partners(), limit, differing)
@@ -301,18 +286,11 @@ class NearResult(Result):
         """The number of pairs of equal values."""
         return int(self._partners().same.sum())
 
-    def unmatched(self, limit: int | None = None) -> pa.Table:
-        """The query values without a match: `value` and its rows, `mine`."""
-        from lakejoin.search.evidence import list_near_unmatched
-
-        if self.source is not None:
-            return self.source.unmatched(limit)
-        return list_near_unmatched(self._found.query, self._partners(), limit)
+    def _shared_values(self) -> SharedValues:
+        return self._partners().shared_values
 
     def farthest(self, limit: int | None = None, *, differing: bool = False) -> pa.Table:
         """The matching pairs, farthest first: those that are only just near enough."""
-        from lakejoin.search.evidence import list_near_matches
-
         return list_near_matches(
             self._found.query, self._partners(), limit, differing, farthest=True
         )
@@ -333,10 +311,20 @@ class NearResult(Result):
         if self.partners is None:
             raise InputError(_DETACHED)
         if not self.listed:
-            from lakejoin.search.evidence import MAX_LISTED_PAIRS
-
             raise InputError(
                 f"{self.table} has {self.pairs:,} matching pairs, but only "
                 f"{MAX_LISTED_PAIRS:,} can be listed: search with a smaller tau or within"
             )
         return self.partners()
+
+
+def note_unlisted(results: Sequence[NearResult], by: str) -> list[str]:
+    """The note about results with too many pairs to list."""
+    many = sum(not result.listed for result in results)
+    if not many:
+        return []
+    has = "1 result has" if many == 1 else f"{many:,} results have"
+    return [
+        f"{has} more than {MAX_LISTED_PAIRS:,} pairs, too many to list: counted only, without "
+        f"examples; try a smaller {'tau' if by == 'meaning' else 'within'}"
+    ]

@@ -9,12 +9,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from lakejoin.codegen.file_join import (
+    ColumnPair,
     EqualColumns,
     FileTable,
     write_equality_joins,
     write_pairs_join,
 )
-from lakejoin.codegen.text_equality import ColumnPair
 from lakejoin.engines.query import (
     FRAME_NAME,
     ColumnSpellings,

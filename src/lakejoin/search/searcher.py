@@ -4,39 +4,139 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.engines.containment.engine import ContainmentEngine, filter_by_share
 from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
-from lakejoin.engines.query import Query, unsearched_note
+from lakejoin.engines.query import Query, QueryTable, unsearched_note
 from lakejoin.errors import InputError
 from lakejoin.model import Array
 from lakejoin.search.answer import Answer
-from lakejoin.search.evidence import QueryCodes, SearchedValues, find_shared_values
+from lakejoin.search.engine_search import EngineSearch
+from lakejoin.search.evidence import QueryCodes, find_shared_values
 from lakejoin.search.options import DEFAULT_K, SearchOptions
-from lakejoin.search.result import NearResult, Result, ResultLocation
+from lakejoin.search.query_columns import ColumnChoice
+from lakejoin.search.result import Result, ResultLocation
 from lakejoin.search.table_versions import Copies
 from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
-    from lakejoin.engines.composite.hits import KeyCounters, KeyHits
-    from lakejoin.engines.meaning.hits import VectorCounters, VectorHits
     from lakejoin.engines.overlap.read_costs import ReadCosts
-    from lakejoin.engines.query import QueryTable
-    from lakejoin.search.distance_search import DistanceSearch
-    from lakejoin.search.key_search import KeySearch
-    from lakejoin.search.meaning_search import MeaningIndex, MeaningSearch
-    from lakejoin.search.query_columns import ColumnChoice
+    from lakejoin.search.meaning_search import MeaningIndex
     from lakejoin.store.snapshot import Snapshot
 
 _FEW = 100  # values: sketches miss smaller queries in large columns
 _EXACTLY = "search by overlap counts exactly"
 EAGER_RESULTS = 100  # results whose evidence is gathered with the search
+
+
+@dataclass(eq=False)
+class ColumnSearch(EngineSearch):
+    """One search for the values of a column, by overlap or containment."""
+
+    costs: ReadCosts | None = None
+
+    @cached_property
+    def query(self) -> Query:
+        return self.query_table.query(self.column_index)
+
+    @cached_property
+    def _codes(self) -> QueryCodes:
+        return QueryCodes(self.query, self.snapshot.segments)
+
+    @property
+    def containment(self) -> ContainmentEngine:
+        options = self.options
+        return ContainmentEngine(options.min or 0.0, options.k, options.verified, self.costs)
+
+    def check_values(self) -> None:
+        if len(self.query) == 0:
+            raise InputError(f"column {self.query.column!r} of {self.query.table} has no values")
+
+    def hits(self) -> Hits:
+        """The columns that share the most values, or contain enough of them."""
+        self.check_values()
+        segments, options = self.snapshot.segments, self.options
+        if not segments:
+            none = np.zeros(0, dtype=np.int64)
+            return Hits(none, none, none, Counters())
+        if options.by == "overlap":
+            from lakejoin.engines.overlap import Overlap
+
+            found = Overlap(options.k or DEFAULT_K, options.algorithm, self.costs)
+            hits = found.search(self.query, segments, self.excluded)
+            return filter_by_share(hits, self.query, options.min)
+        return self.containment.search(self.query, segments, self.excluded)
+
+    def results(self, hits: Hits, copies: Copies) -> tuple[Result, ...]:
+        return tuple(self._result(i, hits, copies) for i in range(len(hits)))
+
+    def _result(self, i: int, hits: Hits, copies: Copies) -> Result:
+        segment_index, column = int(hits.segment[i]), int(hits.column[i])
+        figures: dict[str, Any] = {}
+        if hits.estimate is not None:
+            figures["estimate"] = float(hits.estimate[i])
+            if not self.options.verified:
+                figures["containment"] = figures["estimate"]
+        if hits.error is not None:
+            figures["error"] = float(hits.error[i])
+        return self.name_hit(
+            Result,
+            i + 1,
+            int(hits.matched[i]),
+            self.locate_columns(segment_index, (column,)),
+            copies,
+            _column_size=self.segment_tables[segment_index].size_of(column),
+            verified=self.options.verified,
+            **figures,
+        )
+
+    def locate_columns(self, segment_index: int, columns: tuple[int, ...]) -> ResultLocation:
+        """Where columns of a segment are; the evidence is about the first."""
+        return self.locate(
+            segment_index,
+            columns,
+            partial(find_shared_values, self._codes, segment_index, columns[0]),
+            partial(self.segment_tables[segment_index].size_of, columns[0]),
+        )
+
+    def count_shared(self, segment_index: int, column: int) -> int:
+        """How many values the query shares with a column."""
+        return len(find_shared_values(self._codes, segment_index, column).positions)
+
+    def notes(self, hits: Hits, results: Sequence[Result]) -> list[str]:
+        """Notes about the column, and why nothing was found."""
+        query, options, sketched = self.query, self.options, hits.estimate is not None
+        all_columns = self.snapshot.manifest.options.all_columns
+        notes = unsearched_note(query.column, query.type, all_columns)
+        if results and options.by == "containment" and not sketched:
+            notes.append("few columns share these values: counted exactly, without sketches")
+        if results and sketched and len(query) < _FEW:
+            notes.append(
+                f"with so few values, sketches miss columns that are much larger; {_EXACTLY}"
+            )
+        if results and not options.verified:
+            notes.append("these are estimates: some columns contain less than the minimum")
+        if results:
+            return notes
+        if not self.snapshot.manifest.totals.tables:
+            return [*notes, "the index is empty"]
+        where = "other table of the lake" if options.others else "searched column of the lake"
+        if sketched:
+            # Sketches can miss a column, so this is not proof that there is none.
+            return [*notes, f"sketches found no {where} that contains enough; {_EXACTLY}"]
+        if options.min is not None and options.min > 0 and len(query) > 1:
+            share = f"{format_percent(options.min)} of the {len(query):,} values"
+            return [*notes, f"no {where} contains {share} of {query.column!r}"]
+        if len(query) > 1:
+            values = f"none of the {len(query):,} values of {query.column!r}"
+            return [*notes, f"{values} is in any {where}"]
+        return [*notes, f"the only value of {query.column!r} is in no {where}"]
 
 
 class Searcher:
@@ -53,6 +153,12 @@ class Searcher:
 
         return load_costs(self.snapshot.location)
 
+    @cached_property
+    def _meanings(self) -> MeaningIndex:
+        from lakejoin.search.meaning_search import MeaningIndex
+
+        return MeaningIndex(self.snapshot)
+
     def search(
         self,
         query_table: QueryTable,
@@ -65,65 +171,7 @@ class Searcher:
 
         `since` is when the caller began to wait, by `time.perf_counter`; now by default.
         """
-        if options is not None and options.by == "meaning":
-            return self.search_near(query_table, (column_index,), options, notes, since)
-        begin = time.perf_counter() if since is None else since
-        options = (options or SearchOptions()).check_for_column().with_defaults()
-        results, all_notes, counters = self._column(query_table, column_index, options)
-        all_notes = (*notes, *all_notes)
-        return _answer(
-            query_table.query(column_index), results, options, counters, all_notes, begin
-        )
-
-    def results(
-        self, query_table: QueryTable, column_index: int, options: SearchOptions
-    ) -> tuple[tuple[Result, ...], tuple[str, ...]]:
-        """The results of `search` and their notes; all evidence is gathered on demand."""
-        return self._column(query_table, column_index, options.check_for_column().with_defaults())[
-            :2
-        ]
-
-    def _column(
-        self, query_table: QueryTable, column_index: int, options: SearchOptions
-    ) -> tuple[tuple[Result, ...], tuple[str, ...], Counters]:
-        query = query_table.query(column_index)
-        if len(query) == 0:
-            raise InputError(f"column {query.column!r} of {query.table} has no values")
-        copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
-        excluded, left_out = self._excluded(copies, options)
-        hits = self._hits(query, options, excluded)
-        located = QueryCodes(query, self.snapshot.segments)
-        results = tuple(
-            self._result(i, hits, located, copies, options.verified) for i in range(len(hits))
-        )
-        notes = self._notes(query, results, options, hits.estimate is not None)
-        return results, (*query_table.notes(), *left_out, *notes), hits.counters
-
-    def search_key(
-        self,
-        query_table: QueryTable,
-        key: ColumnChoice,
-        options: SearchOptions | None = None,
-        notes: Sequence[str] = (),
-        since: float | None = None,
-    ) -> Answer:
-        """Search for a composite key of a query table; `since` as for `search`."""
-        begin = time.perf_counter() if since is None else since
-        options = (options or SearchOptions()).check_for_key().with_defaults()
-        search = self._key(query_table, key, options)
-        copies = Copies(self.snapshot.segments, self._places, query_table, key.column_indexes[0])
-        excluded, left_out = self._excluded(copies, options)
-        hits = self._key_hits(search, excluded)
-        results = search.results(hits, copies)
-        all_notes = (
-            *notes,
-            *query_table.notes(),
-            *left_out,
-            *search.notes(hits, results, excluded),
-        )
-        answer = _answer(search.query, results, options, hits.counters, all_notes, begin)
-        search.release()
-        return answer
+        return self.search_key(query_table, ColumnChoice((column_index,)), options, notes, since)
 
     def search_near(
         self,
@@ -134,82 +182,105 @@ class Searcher:
         since: float | None = None,
     ) -> Answer:
         """Search by meaning or distance, for one column or for latitude and longitude."""
-        begin = time.perf_counter() if since is None else since
-        options = options.check_for_column().with_defaults()
-        copies = Copies(self.snapshot.segments, self._places, query_table, column_indexes[0])
-        excluded, left_out = self._excluded(copies, options)
-        search = self._near(query_table, column_indexes, options, excluded)
-        hits = self._near_hits(search)
-        results = search.results(hits, copies)
-        own_notes = [*search.notes(hits, results), *_unlisted(results, options)]
-        all_notes = (*notes, *query_table.notes(), *left_out, *own_notes)
-        answer = _answer(search.query, results, options, hits.counters, all_notes, begin)
-        search.release()
-        return replace(answer, reach=search.reach)
+        choice = ColumnChoice(tuple(column_indexes))
+        return self.search_key(query_table, choice, options, notes, since)
 
-    def prepare_near_search(
-        self, query_table: QueryTable, column_indexes: Sequence[int], options: SearchOptions
-    ) -> MeaningSearch | DistanceSearch:
-        """Prepare a search by meaning or distance without running it."""
-        options = options.check_for_column().with_defaults()
-        copies = Copies(self.snapshot.segments, self._places, query_table, column_indexes[0])
-        return self._near(query_table, column_indexes, options, self._excluded(copies, options)[0])
-
-    def _key(self, query_table: QueryTable, key: ColumnChoice, options: SearchOptions) -> KeySearch:
-        from lakejoin.search.key_search import KeySearch
-
-        return KeySearch(self.snapshot, self._places, query_table, key, options, self._costs)
-
-    def _key_hits(self, search: KeySearch, excluded: ExcludedColumns) -> KeyHits:
-        return search.hits(excluded)
-
-    def _near_hits(self, search: MeaningSearch | DistanceSearch) -> VectorHits:
-        return search.hits()
-
-    def _near(
+    def search_key(
         self,
         query_table: QueryTable,
-        column_indexes: Sequence[int],
+        key: ColumnChoice,
+        options: SearchOptions | None = None,
+        notes: Sequence[str] = (),
+        since: float | None = None,
+    ) -> Answer:
+        """Search for a composite key of a query table, or for what else was chosen; `since` as for
+        `search`."""
+        begin = time.perf_counter() if since is None else since
+        search, hits, results, own_notes = self._run(query_table, key, options or SearchOptions())
+        _gather(results[:EAGER_RESULTS])
+        answer = Answer(
+            query=search.query,
+            results=tuple(results),
+            by=search.options.by,
+            k=search.options.k,
+            min=search.options.min,
+            counters=hits.counters,
+            seconds=time.perf_counter() - begin,
+            notes=(*notes, *own_notes),
+            reach=search.reach,
+        )
+        search.release()
+        return answer
+
+    def results(
+        self, query_table: QueryTable, column_index: int, options: SearchOptions
+    ) -> tuple[tuple[Result, ...], tuple[str, ...]]:
+        """The results of `search` and their notes; all evidence is gathered on demand."""
+        _, _, results, notes = self._run(query_table, ColumnChoice((column_index,)), options)
+        return tuple(results), notes
+
+    def _run(
+        self, query_table: QueryTable, choice: ColumnChoice, options: SearchOptions
+    ) -> tuple[EngineSearch, Any, Sequence[Result], tuple[str, ...]]:
+        """Run a search: what it was, its hits, its results, and notes."""
+        copies = self._copies(query_table, choice.column_indexes[0])
+        options = complete_options(choice, options)
+        excluded, left_out = self._excluded(copies, options)
+        search = self._prepare(query_table, choice, options, excluded)
+        hits = self._find(search)
+        results = search.results(hits, copies)
+        notes = (*query_table.notes(), *left_out, *search.notes(hits, results))
+        return search, hits, results, notes
+
+    def _prepare(
+        self,
+        query_table: QueryTable,
+        choice: ColumnChoice,
         options: SearchOptions,
         excluded: ExcludedColumns,
-    ) -> MeaningSearch | DistanceSearch:
-        snapshot, tables = self.snapshot, self._places
+    ) -> EngineSearch:
+        columns = choice.column_indexes
+        shared = (self.snapshot, self._places, query_table, columns, options, excluded)
+        if choice.is_key:
+            from lakejoin.search.key_search import KeySearch
+
+            return KeySearch(*shared, choice.fixed_partners, self._costs)
         if options.by == "meaning":
             from lakejoin.search.meaning_search import MeaningSearch
 
-            (column_index,) = column_indexes
-            return MeaningSearch(
-                snapshot, tables, self._meanings, query_table, column_index, options, excluded
-            )
-        from lakejoin.search.distance_search import DistanceSearch
+            return MeaningSearch(*shared, self._meanings)
+        if options.by == "distance":
+            from lakejoin.search.distance_search import DistanceSearch
 
-        return DistanceSearch(
-            snapshot, tables, query_table, tuple(column_indexes), options, excluded
-        )
+            return DistanceSearch(*shared)
+        return ColumnSearch(*shared, self._costs)
 
-    @cached_property
-    def _meanings(self) -> MeaningIndex:
-        from lakejoin.search.meaning_search import MeaningIndex
+    def _find(self, search: EngineSearch) -> Any:
+        return search.hits()
 
-        return MeaningIndex(self.snapshot)
+    def prepare_near_search(
+        self, query_table: QueryTable, column_indexes: Sequence[int], options: SearchOptions
+    ) -> EngineSearch:
+        """Prepare a search by meaning or distance without running it."""
+        choice = ColumnChoice(tuple(column_indexes))
+        options = complete_options(choice, options)
+        excluded, _ = self._excluded(self._copies(query_table, column_indexes[0]), options)
+        return self._prepare(query_table, choice, options, excluded)
 
     def results_for_columns(
         self, query_table: QueryTable, column_index: int, columns: Sequence[tuple[int, int]]
     ) -> tuple[Result, ...]:
         """The results of given lake columns, (segment index, column), for one query column; leaves
         out the query table, its copies, and columns that share nothing."""
-        query = query_table.query(column_index)
-        copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
+        copies = self._copies(query_table, column_index)
         excluded = self._without(copies.all())
-        located = QueryCodes(query, self.snapshot.segments)
+        search = self._column_search(query_table, (column_index,))
         kept = [address for address in columns if address[1] not in excluded[address[0]]]
-        matched = [len(find_shared_values(located, *address).positions) for address in kept]
         matching = [
-            (*address, count) for address, count in zip(kept, matched, strict=True) if count
+            (*address, count) for address in kept if (count := search.count_shared(*address))
         ]
         segments, found, counts = np.array(matching, np.int64).reshape(-1, 3).T
-        hits = Hits(segments, found, counts, Counters())
-        return tuple(self._result(i, hits, located, copies, True) for i in range(len(matching)))
+        return search.results(Hits(segments, found, counts, Counters()), copies)
 
     def table_of(self, segment_index: int, column: int) -> int:
         """The index of the table that a column of a segment belongs to."""
@@ -223,35 +294,27 @@ class Searcher:
         columns: tuple[int, ...],
     ) -> ResultLocation:
         """The location of a result whose values need not be equal to the query's."""
-        segments = self.snapshot.segments
-        size = partial(self._places[segment_index].size_of, columns[0])
-        query = query_table.query(column_indexes[0])
-        table = self.table_of(segment_index, columns[0])
-        located = QueryCodes(query, segments)
-        meeting = partial(find_shared_values, located, segment_index, columns[0])
-        manifest, segment = self.snapshot.manifest, segments[segment_index]
-        return ResultLocation(
-            query,
-            segment,
-            segment_index,
-            table,
-            columns,
-            query_table,
-            column_indexes,
-            manifest,
-            meeting,
-            size,
-        )
+        search = self._column_search(query_table, column_indexes)
+        return search.locate_columns(segment_index, columns)
+
+    def _column_search(
+        self, query_table: QueryTable, column_indexes: tuple[int, ...]
+    ) -> ColumnSearch:
+        dead = ExcludedColumns(self._dead)
+        options = SearchOptions()
+        return ColumnSearch(self.snapshot, self._places, query_table, column_indexes, options, dead)
 
     def excluded(self, query_table: QueryTable, column_index: int) -> ExcludedColumns:
         """The columns of the query table, of its copies and of deleted tables."""
-        copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
-        return ExcludedColumns(self._without(copies.all()))
+        return ExcludedColumns(self._without(self._copies(query_table, column_index).all()))
 
     def note_left_out_tables(self, query_table: QueryTable, column_index: int) -> list[str]:
         """The note about the query table and its copies, which are left out of answers."""
-        copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
-        return left_out_note(sum(map(len, copies.all())), query_table.home is not None)
+        copies = self._copies(query_table, column_index).all()
+        return left_out_note(sum(map(len, copies)), query_table.home is not None)
+
+    def _copies(self, query_table: QueryTable, column_index: int) -> Copies:
+        return Copies(self.snapshot.segments, self._places, query_table, column_index)
 
     def _excluded(
         self, copies: Copies, options: SearchOptions
@@ -274,105 +337,11 @@ class Searcher:
             for dead, places, left_out in zip(self._dead, self._places, tables, strict=True)
         ]
 
-    def _result(
-        self, i: int, hits: Hits, located: QueryCodes, copies: Copies, verified: bool
-    ) -> Result:
-        segment, column = int(hits.segment[i]), int(hits.column[i])
-        places = self._places[segment]
-        table = places.table_of(column)
-        matched, size = int(hits.matched[i]), len(located.query)
-        estimate = None if hits.estimate is None else float(hits.estimate[i])
-        return Result(
-            rank=i + 1,
-            table=places.table_name(table),
-            columns=(places.column_name(column),),
-            matched=matched,
-            containment=matched / size if verified or estimate is None else estimate,
-            query_size=size,
-            _column_size=places.size_of(column),
-            copy=copies.kind(segment, table),
-            estimate=estimate,
-            error=None if hits.error is None else float(hits.error[i]),
-            verified=verified,
-            found=ResultLocation(
-                located.query,
-                self.snapshot.segments[segment],
-                segment,
-                table,
-                (column,),
-                copies.query_table,
-                (copies.column_index,),
-                self.snapshot.manifest,
-                partial(find_shared_values, located, segment, column),
-                partial(places.size_of, column),
-            ),
-        )
 
-    def _hits(self, query: Query, options: SearchOptions, excluded: ExcludedColumns) -> Hits:
-        segments = self.snapshot.segments
-        if not segments:
-            none = np.zeros(0, dtype=np.int64)
-            return Hits(none, none, none, Counters())
-        if options.by == "overlap":
-            from lakejoin.engines.overlap import Overlap
-
-            found = Overlap(options.k or DEFAULT_K, options.algorithm, self._costs)
-            return filter_by_share(found.search(query, segments, excluded), query, options.min)
-        contained = ContainmentEngine(options.min or 0.0, options.k, options.verified, self._costs)
-        return contained.search(query, segments, excluded)
-
-    def _notes(
-        self, query: Query, results: Sequence[Result], options: SearchOptions, sketched: bool
-    ) -> list[str]:
-        all_columns = self.snapshot.manifest.options.all_columns
-        notes = unsearched_note(query.column, query.type, all_columns)
-        if results and options.by == "containment" and not sketched:
-            notes.append("few columns share these values: counted exactly, without sketches")
-        if results and sketched and len(query) < _FEW:
-            notes.append(
-                f"with so few values, sketches miss columns that are much larger; {_EXACTLY}"
-            )
-        if results and not options.verified:
-            notes.append("these are estimates: some columns contain less than the minimum")
-        if results:
-            return notes
-        if not self.snapshot.manifest.totals.tables:
-            return [*notes, "the index is empty"]
-        where = "other table of the lake" if options.others else "searched column of the lake"
-        if sketched:
-            # Sketches can miss a column, so this is not proof that there is none.
-            return [*notes, f"sketches found no {where} that contains enough; {_EXACTLY}"]
-        if options.min is not None and options.min > 0 and len(query) > 1:
-            values = (
-                f"{format_percent(options.min)} of the {len(query):,} values of {query.column!r}"
-            )
-            return [*notes, f"no {where} contains {values}"]
-        if len(query) > 1:
-            values = f"none of the {len(query):,} values of {query.column!r}"
-            return [*notes, f"{values} is in any {where}"]
-        return [*notes, f"the only value of {query.column!r} is in no {where}"]
-
-
-def _answer(
-    query: SearchedValues,
-    results: Sequence[Result],
-    options: SearchOptions,
-    counters: Counters | KeyCounters | VectorCounters,
-    notes: tuple[str, ...],
-    begin: float,
-) -> Answer:
-    """Make the answer, after gathering the evidence of its first results."""
-    _gather(results[:EAGER_RESULTS])
-    return Answer(
-        query=query,
-        results=tuple(results),
-        by=options.by,
-        k=options.k,
-        min=options.min,
-        counters=counters,
-        seconds=time.perf_counter() - begin,
-        notes=notes,
-    )
+def complete_options(choice: ColumnChoice, options: SearchOptions) -> SearchOptions:
+    """Check that the options apply to a key or a column, and fill in the defaults."""
+    checked = options.check_for_key() if choice.is_key else options.check_for_column()
+    return checked.with_defaults()
 
 
 def left_out_note(tables: int, itself: bool) -> list[str]:
@@ -382,21 +351,6 @@ def left_out_note(tables: int, itself: bool) -> list[str]:
     if itself:
         return ["the table itself is left out" + (f", and {copies} of it" if count else "")]
     return [f"{copies} of the table " + ("is" if count == 1 else "are") + " left out"] * (count > 0)
-
-
-def _unlisted(results: Sequence[NearResult], options: SearchOptions) -> list[str]:
-    """The note about results with too many pairs to list."""
-    from lakejoin.search.evidence import MAX_LISTED_PAIRS
-
-    many = sum(not result.listed for result in results)
-    if not many:
-        return []
-    has = "1 result has" if many == 1 else f"{many:,} results have"
-    smaller = "tau" if options.by == "meaning" else "within"
-    return [
-        f"{has} more than {MAX_LISTED_PAIRS:,} pairs, too many to list: counted only, without "
-        f"examples; try a smaller {smaller}"
-    ]
 
 
 def _gather(results: Sequence[Result]) -> None:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.engines.query import NO_CELL, QueryTable
-from lakejoin.model import Array, null_id
-from lakejoin.store.dictionary import string_buffers
+from lakejoin.model import Array, ColumnProfile, null_id, string_buffers
+from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.rows import NULL
 from lakejoin.store.segment_tables import SegmentTables
 
 if TYPE_CHECKING:
-    from lakejoin.model import ColumnProfile
     from lakejoin.search.result import ResultLocation
     from lakejoin.store.catalog import ColumnEntry, TableEntry
     from lakejoin.store.segment import Segment
@@ -67,7 +66,6 @@ class TableVersions:
 
 
 def is_version(first: _Table, second: _Table) -> bool:
-    """Whether two tables are versions of one table."""
     few, many = sorted((first, second), key=lambda table: len(table.columns))
     common = [name for name in few.columns if name in many.columns]
     if len(common) < max(_OF_FEWER * len(few.columns), _OF_MORE * len(many.columns)):
@@ -100,7 +98,6 @@ class _Sample:
     cells: Array
 
     def at(self, columns: Sequence[Name], rows: Array) -> Array:
-        """The cells of some columns and rows."""
         lines = np.array([self.lines[name] for name in columns], np.int64)
         return np.asarray(self.cells[lines[:, None], rows])
 
@@ -127,7 +124,6 @@ class _Pairs:
         return cls(first, second, (mine, theirs), len(mine) / max(1, *sizes))
 
     def alike(self, ours: Sequence[Name], theirs: Sequence[Name]) -> bool:
-        """Whether each pair of columns is alike."""
         return are_alike(self.first.at(ours, self.rows[0]), self.second.at(theirs, self.rows[1]))
 
 
@@ -166,7 +162,6 @@ class _Table:
 
     @cached_property
     def columns(self) -> dict[Name, ColumnEntry]:
-        """The columns by name and occurrence."""
         before: Counter[str] = Counter()
         found = {}
         for column in self._segment.catalog.columns_of(self._entry)[:_COLUMNS]:
@@ -233,7 +228,6 @@ class _Table:
         return self._hashes_of(distinct)[inverse].reshape(codes.shape)
 
     def _codes(self, column: int, rows: Array) -> Array:
-        """The codes of some rows of a column."""
         kept = self._segment.rows
         cells, ids = kept.local(column, self._entry.rows)
         if cells is None:
@@ -378,8 +372,6 @@ class Copies:
         if home is not None and home[0] == segment_index:
             own = int(self._places[segment_index].first[home[1]]) + column_index
             return np.array_equal(segment.rows.codes(own, rows), theirs)
-        from lakejoin.store.dictionary import NOT_FOUND
-
         tokens, cells = self.query_table.cells(column_index)
         codes = segment.dictionary.find(tokens)
         if (codes == NOT_FOUND).any():

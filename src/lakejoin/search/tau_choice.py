@@ -89,11 +89,9 @@ class TauCounts:
         return self.to_arrow().to_pandas()
 
     def __repr__(self) -> str:
-
         return "\n".join([*plot_text(self), self.why])
 
     def _repr_html_(self) -> str:
-
         return plot_svg(self)
 
 
@@ -275,7 +273,7 @@ def limit_unit(within: str | float | DistanceLimit) -> str:
     >>> limit_unit("500m"), limit_unit("5%"), limit_unit(3)
     ('m', '%', '')
     """
-    from lakejoin.engines.distance.distance_metrics import parse_distance
+    from lakejoin.store.distance_limits import parse_distance
 
     return {"m": "m", "share": "%"}.get(parse_distance(within).unit, "")
 
@@ -344,8 +342,4 @@ class Reach:
         >>> Reach("hit", tau=0.3, unit="%").text, Reach("hit", within="500m", unit="m").text
         ('within tau 30%', 'within 500m')
         """
-        return (
-            f"within tau {format_tau(self.tau)}"
-            if self.tau is not None
-            else f"within {self.within}"
-        )
+        return f"within {self.within}" if self.tau is None else f"within tau {format_tau(self.tau)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PREVIEWED = 5  # rows in a preview
 _LONG = 200
+_KEYS = ("rank", "table", "score", "alignment", "extra", "rows", "new_rows", "versions", "apart")
 _MISSES_SHOWN = 5
 _COLUMNS = (
     Column("#"),
@@ -58,16 +59,9 @@ class AlignedColumn:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        signs = [
-            {"what": sign.what, "says": sign.says, "words": sign.words}
-            for sign in self.likeness.signs
-        ]
-        return {
-            "mine": self.mine,
-            "theirs": self.theirs,
-            "score": self.likeness.score,
-            "signs": signs,
-        }
+        signs = [asdict(sign) for sign in self.likeness.signs]
+        like = self.likeness.score
+        return {"mine": self.mine, "theirs": self.theirs, "score": like, "signs": signs}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,14 +92,12 @@ class UnionResult:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> UnionResult:
         """Read the JSON of `to_dict`."""
-        return cls(
-            **{
-                name: data[name] for name in ("rank", "table", "score", "new_rows", "rows", "apart")
-            },
-            alignment=tuple(map(AlignedColumn.from_dict, data["alignment"])),
-            extra=tuple(data["extra"]),
-            versions=tuple(data["versions"]),
-        )
+        lists = {
+            "alignment": tuple(map(AlignedColumn.from_dict, data["alignment"])),
+            "extra": tuple(data["extra"]),
+            "versions": tuple(data["versions"]),
+        }
+        return cls(**{key: data[key] for key in _KEYS} | lists)
 
     @property
     def located(self) -> NewRows:
@@ -140,15 +132,10 @@ class UnionResult:
     def to_dict(self) -> dict[str, Any]:
         """The result for JSON; the keys are stable."""
         return {
-            "rank": self.rank,
-            "table": self.table,
-            "score": self.score,
+            **{key: getattr(self, key) for key in _KEYS},
             "alignment": [pair.to_dict() for pair in self.alignment],
             "extra": list(self.extra),
-            "rows": self.rows,
-            "new_rows": self.new_rows,
             "versions": list(self.versions),
-            "apart": self.apart,
         }
 
     def __repr__(self) -> str:

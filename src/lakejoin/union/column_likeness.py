@@ -7,18 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from lakejoin.model import Array, ColumnType
+from lakejoin.model import Array, ColumnProfile, ColumnType
 from lakejoin.signals.chance import evidence
 from lakejoin.signals.name_similarity import compare_names
 from lakejoin.text_format import format_percent
-
-if TYPE_CHECKING:
-    from lakejoin.model import ColumnProfile
-
 
 OF_VALUES, OF_NAMES, OF_MEANING, OF_FORM = 0.9, 0.8, 0.6, 0.6  # the largest share of each signal
 SURE = 12.0  # nats from which shared values are not a coincidence
@@ -206,17 +202,14 @@ class ColumnSample:
 
     @property
     def type(self) -> ColumnType:
-        """The type of its values."""
         return self.profile.type
 
     @property
     def is_number(self) -> bool:
-        """Whether it holds numbers."""
         return self.type in NUMBERS
 
     @property
     def is_text(self) -> bool:
-        """Whether it holds texts, or texts among other values."""
         return self.type in _TEXTS
 
     @property
@@ -228,12 +221,10 @@ class ColumnSample:
 
     @cached_property
     def shapes(self) -> Mapping[str, float]:
-        """The share of the values with each shape."""
         return _shares(map(value_shape, self.values))
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of the values."""
         return frozenset(word for value in self.values for word in _WORDS.findall(value))
 
     @cached_property

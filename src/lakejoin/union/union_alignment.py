@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.engines.query import is_searched, locate_codes
+from lakejoin.engines.query import QueryTable, is_searched, locate_codes
 from lakejoin.model import Array
-from lakejoin.search.lake_background import ChanceEstimator, is_among
+from lakejoin.search.lake_background import ChanceEstimator, LakeNames, is_among
+from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.union.column_likeness import (
     NOT_ALIKE,
     SAMPLE,
@@ -26,8 +27,6 @@ from lakejoin.union.column_likeness import (
 from lakejoin.union.union_candidates import column_weight
 
 if TYPE_CHECKING:
-    from lakejoin.engines.query import QueryTable
-    from lakejoin.search.lake_background import LakeNames
     from lakejoin.search.searcher import Searcher
     from lakejoin.store.catalog import ColumnEntry, TableEntry
     from lakejoin.store.segment import Segment
@@ -70,7 +69,6 @@ class TableComparer:
 
     @cached_property
     def samples(self) -> list[ColumnSample]:
-        """The columns of the query table."""
         names, profiles = self._query_table.column_names, self._query_table.profiles()
         return [
             ColumnSample(names[query_column], profiles[query_column], self._some(query_column))
@@ -164,8 +162,6 @@ class TableComparer:
 
     def _locate_codes(self, query_column: int, segment_index: int) -> Array:
         """The codes of a column's values in a segment, ascending."""
-        from lakejoin.store.dictionary import NOT_FOUND
-
         if (query_column, segment_index) not in self._codes:
             query, segment = self._query_table.query(query_column), self._segments[segment_index]
             codes = locate_codes(query, segment_index, segment)

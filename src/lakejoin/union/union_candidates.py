@@ -10,24 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from lakejoin.engines.query import is_searched
+from lakejoin.engines.query import QueryTable, is_searched
 from lakejoin.model import Array, ColumnType
+from lakejoin.search.lake_background import LakeNames, plain_names
 from lakejoin.search.options import SearchOptions
 from lakejoin.union.union_meanings import find_near_columns
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.engines.query import QueryTable
-    from lakejoin.search.lake_background import LakeNames
     from lakejoin.search.searcher import Searcher
-    from lakejoin.store.snapshot import Snapshot
 
 TableRef = tuple[int, int]  # the index of a segment, and of a table in it
 
@@ -40,7 +36,6 @@ _BY_MEANING = 2  # columns of the query table that are searched for by meaning
 _FETCHED = 100  # lake columns fetched for each
 _HALF = 0.5  # share of the best column's matches from which a column is counted as common
 _EVERYWHERE = 0.3  # weight of a column that every table has
-_NAMES: WeakKeyDictionary[Snapshot, _Names] = WeakKeyDictionary()
 _OPTIONS = SearchOptions("overlap", k=_FETCHED, others=True)
 
 
@@ -80,7 +75,7 @@ def find_candidates(
             _keep_best(of_values, table, column, share)
     excluded = searcher.excluded(query_table, 0).columns
     for segment, index, lake_column, column in _find_same_names(
-        searcher.snapshot, query_table.column_names
+        searcher, names, query_table.column_names
     ):
         if lake_column not in excluded[segment]:
             _keep_best(of_names, (segment, index), column, 1.0)
@@ -161,45 +156,19 @@ def _meaning_columns(searcher: Searcher, query_table: QueryTable) -> list[int]:
     return sorted(texts, key=lambda column: -profiles[column].distinct)[:_BY_MEANING]
 
 
-class _Names:
-    """The names of all columns, normalized: lower case, without blanks, `_`, `-` and `.`."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._segments = snapshot.segments
-
-    @cached_property
-    def plain(self) -> list[pa.Array]:
-        """By segment."""
-        return [_plain(segment.catalog.columns["name"]) for segment in self._segments]
-
-    @cached_property
-    def first(self) -> list[Array]:
-        """The first column of each table, by segment."""
-        return [segment.catalog.tables["first"].to_numpy() for segment in self._segments]
-
-
-def _plain(names: pa.Array) -> pa.Array:
-    import pyarrow.compute as pc
-
-    return pc.replace_substring_regex(pc.utf8_lower(names), r"[\s_\-.]+", "")
-
-
-def _find_same_names(snapshot: Snapshot, names: Sequence[str]) -> list[tuple[int, int, int, int]]:
+def _find_same_names(
+    searcher: Searcher, lake_names: LakeNames, names: Sequence[str]
+) -> list[tuple[int, int, int, int]]:
     """(segment, table, column, column of the query table) for lake columns with a matching name."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if snapshot not in _NAMES:
-        _NAMES[snapshot] = _Names(snapshot)
-    lake_names = _NAMES[snapshot]
-    query_names = _plain(pa.array(names, pa.string()))
+    query_names = plain_names(pa.array(names, pa.string()))
     matching = []
-    for segment_index, plain in enumerate(lake_names.plain):
+    for segment_index, plain in enumerate(lake_names.plain_names):
         matches = pc.index_in(plain, value_set=query_names)
         matches = matches.combine_chunks() if isinstance(matches, pa.ChunkedArray) else matches
         columns = np.flatnonzero(np.asarray(matches.is_valid()))
         indexes = np.asarray(matches.take(pa.array(columns))).tolist()
-        tables = np.searchsorted(lake_names.first[segment_index], columns, side="right") - 1
+        first = searcher.snapshot.segments[segment_index].catalog.tables["first"].to_numpy()
+        tables = np.searchsorted(first, columns, side="right") - 1
         matching += [
             (segment_index, table, column, index)
             for table, column, index in zip(tables.tolist(), columns.tolist(), indexes, strict=True)

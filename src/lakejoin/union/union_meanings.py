@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.errors import InputError
 from lakejoin.model import Array
 from lakejoin.search.lake_background import draw_lake_texts, look_like_words
-from lakejoin.search.meaning_search import MeaningIndex
+from lakejoin.search.meaning_search import MeaningIndex, MeaningSearch
 from lakejoin.search.options import ByMeaning, SearchOptions
 from lakejoin.search.tau_choice import LARGEST_DISTANCE
 
@@ -66,8 +67,6 @@ class ColumnMeanings:
         return min(1.0, max(0.0, (near - middle.others) / (middle.own - middle.others)))
 
     def _middle(self, query: ColumnSample) -> _Middle | None:
-        import pyarrow as pa
-
         vectors = self._encode_some(query)
         if vectors is None:
             return None
@@ -87,8 +86,6 @@ class ColumnMeanings:
         return self._lake_vectors[key]
 
     def _encode_some(self, column: ColumnSample) -> Array | None:
-        import pyarrow as pa
-
         some = list(column.values)[:: max(1, len(column.values) // _TEXTS)][:_TEXTS]
         if len(some) < 4 or not look_like_words(pa.array(some, pa.large_string())):
             return None
@@ -112,7 +109,6 @@ def find_near_columns(
     """(segment, column, share) of the lake columns that match a query column by meaning; the share
     is of some of its values."""
     from lakejoin.engines.meaning.vector_space import Nearness
-    from lakejoin.search.meaning_search import MeaningSearch
 
     tokens = query_table.query(query_column).tokens
     if len(tokens) < _FEWEST or not look_like_words(tokens):

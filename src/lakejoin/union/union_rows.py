@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from lakejoin.engines.query import NO_CELL
+from lakejoin.engines.query import NO_CELL, QueryTable
 from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.rows import NULL
 from lakejoin.values.column_names import make_names_unique
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.engines.query import QueryTable
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.segment import Segment
     from lakejoin.union.answer import UnionResult
@@ -38,8 +36,6 @@ def read_new_rows(result: UnionResult, limit: int | None) -> pa.Table:
 def _read_lake_rows(
     result: UnionResult, begin: int, end: int, types: Sequence[pa.DataType]
 ) -> pa.Table:
-    import pyarrow as pa
-
     rows = result.new[begin:end]
     columns = [
         pa.nulls(len(rows), kind)
@@ -58,8 +54,6 @@ def _cells(result: UnionResult, column: int, rows: Array, kind: pa.DataType) -> 
     ids = segment.rows.value_ids(column, result.rows)[rows]
     if _is_text(kind):
         return segment.rows.texts(ids, segment.dictionary.texts)
-    import pyarrow as pa
-
     codes = segment.rows.codes_of(ids)
     distinct, positions = np.unique(codes[codes != NULL], return_inverse=True)
     of_row = np.zeros(len(codes), np.int64)
@@ -70,8 +64,6 @@ def _cells(result: UnionResult, column: int, rows: Array, kind: pa.DataType) -> 
 
 def _read_query_rows(query_table: QueryTable, types: Sequence[pa.DataType]) -> pa.Table:
     """The rows of the query table, as texts or as values of other types."""
-    import pyarrow as pa
-
     columns = []
     for column_index, kind in enumerate(types):
         spelled = query_table.spellings(column_index)
@@ -84,21 +76,14 @@ def _read_query_rows(query_table: QueryTable, types: Sequence[pa.DataType]) -> p
 
 
 def _texts(count: int) -> list[pa.DataType]:
-    import pyarrow as pa
-
     return [pa.large_string()] * count
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
     return bool(pa.types.is_large_string(kind))
 
 
 def union_types(query_table: QueryTable, results: Sequence[UnionResult]) -> list[pa.DataType]:
-    """The type of each column in the union."""
-    import pyarrow as pa
-
     return [
         kind
         if _keeps(kind) and _all_are(query_table, results, column_index, kind)
@@ -109,8 +94,6 @@ def union_types(query_table: QueryTable, results: Sequence[UnionResult]) -> list
 
 def _keeps(kind: pa.DataType) -> bool:
     """Whether values of a type can be parsed from their texts."""
-    import pyarrow as pa
-
     plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_date)
     moment = pa.types.is_timestamp(kind) and kind.tz is None
     return moment or any(test(kind) for test in plain)
@@ -120,8 +103,6 @@ def _all_are(
     query_table: QueryTable, results: Sequence[UnionResult], column_index: int, kind: pa.DataType
 ) -> bool:
     """Whether all values of a column, old and new, fit a type."""
-    import pyarrow as pa
-
     try:
         query_table.spellings(column_index).texts.cast(kind)
         for result in results:
@@ -139,7 +120,6 @@ def _all_are(
 def _batches(
     query_table: QueryTable, results: Sequence[UnionResult], types: Sequence[pa.DataType]
 ) -> Iterator[pa.RecordBatch]:
-    """The union, table by table."""
     yield from _with_source(_read_query_rows(query_table, types), query_table.name)
     query_table.release()
     for result in results:
@@ -149,8 +129,6 @@ def _batches(
 
 
 def _with_source(rows: pa.Table, name: str) -> Iterable[pa.RecordBatch]:
-    import pyarrow as pa
-
     names = make_names_unique([*rows.column_names, SOURCE])
     source = pa.array(np.full(rows.num_rows, name, dtype=object), pa.large_string())
     whole = pa.Table.from_arrays([*rows.columns, source], names=names)
@@ -159,16 +137,11 @@ def _with_source(rows: pa.Table, name: str) -> Iterable[pa.RecordBatch]:
 
 
 def _schema(query_table: QueryTable, types: Sequence[pa.DataType]) -> pa.Schema:
-    import pyarrow as pa
-
     names = make_names_unique([*query_table.column_names, SOURCE])
     return pa.schema(list(zip(names, [*types, pa.large_string()], strict=True)))
 
 
 def build_union(query_table: QueryTable, results: Sequence[UnionResult]) -> pa.Table:
-    """The union as one table."""
-    import pyarrow as pa
-
     types = union_types(query_table, results)
     return pa.Table.from_batches(_batches(query_table, results, types), _schema(query_table, types))
 
@@ -255,5 +228,4 @@ def _row_ids(columns: Sequence[Array]) -> Array:
 
 
 def _distinct(columns: Sequence[Array]) -> int:
-    """The number of distinct rows."""
     return int(_row_ids(columns).max(initial=-1)) + 1

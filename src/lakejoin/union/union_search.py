@@ -65,7 +65,7 @@ class _Run:
             self.misses.append(result)
         else:
             self.results.append(result)
-            self.locations.append(self._locate(table))
+            self.locations.append(_locate(self.searcher, self.query_table, table))
 
     def _reason_against(self, table: ComparedTable, rows: RowComparison, is_version: bool) -> str:
         """Why a table should not be appended; empty if it can be."""
@@ -103,16 +103,11 @@ class _Run:
         return ""
 
     def _result(self, table: ComparedTable, rows: RowComparison, reason: str) -> UnionResult:
-        paired = {query_column: position for position, (query_column, _) in enumerate(table.pairs)}
+        alignment = list(map(AlignedColumn, self.query_table.column_names))
+        for (query_column, lake_column), like in zip(table.pairs, table.likenesses, strict=True):
+            mine, column = alignment[query_column].mine, table.columns[lake_column]
+            alignment[query_column] = AlignedColumn(mine, column.name, column.column_id, like)
         used = {lake_column for _, lake_column in table.pairs}
-        alignment = []
-        for column_index, name in enumerate(self.query_table.column_names):
-            if column_index in paired:
-                column = table.columns[table.pairs[paired[column_index]][1]]
-                like = table.likenesses[paired[column_index]]
-                alignment.append(AlignedColumn(name, column.name, column.column_id, like))
-            else:
-                alignment.append(AlignedColumn(name))
         extra = tuple(c.name for i, c in enumerate(table.columns) if i not in used)
         return UnionResult(
             0,
@@ -125,11 +120,6 @@ class _Run:
             reason,
             (),
             NewRows(table.segment, rows.new),
-        )
-
-    def _locate(self, table: ComparedTable) -> ResultLocation:
-        return self.searcher.locate_result(
-            self.query_table, (0,), table.segment_index, (table.entry.first,)
         )
 
     def group_versions(self) -> list[UnionResult]:
@@ -190,6 +180,10 @@ def search_unions(
     )
 
 
+def _locate(searcher: Searcher, query_table: QueryTable, table: ComparedTable) -> ResultLocation:
+    return searcher.locate_result(query_table, (0,), table.segment_index, (table.entry.first,))
+
+
 def _of_values(like: Likeness) -> float:
     return next((sign.says for sign in like.signs if sign.what == "values"), 0.0)
 
@@ -207,9 +201,6 @@ def _find_query_versions(
     segment_index, table = query_table.home
     first = searcher.snapshot.segments[segment_index].catalog.table(table).first
     tables = [searcher.locate_result(query_table, (0,), segment_index, (first,))]
-    tables += [
-        searcher.locate_result(query_table, (0,), table.segment_index, (table.entry.first,))
-        for table in compared
-    ]
+    tables += [_locate(searcher, query_table, table) for table in compared]
     group = TableVersions().group(tables)[0]
     return {(tables[index].segment_index, tables[index].table_index) for index in group[1:]}

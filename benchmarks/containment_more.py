@@ -93,7 +93,7 @@ def strings(data: Path, cells: float, places: int) -> dict[str, Any]:
 
     from kernel_group import pairs_of
     from lakejoin.kernels.hashes import hash_strings
-    from lakejoin.store.dictionary import string_buffers
+    from lakejoin.model import string_buffers
     from lakes import generate
 
     lake = generate(data / f"open-data-{cells:g}", int(cells * 1e6), "open-data")

@@ -29,8 +29,7 @@ import pyarrow as pa
 
 from lakejoin.engines.composite import KeyQuery
 from lakejoin.kernels.hashes import hash_strings
-from lakejoin.model import Array
-from lakejoin.store.dictionary import string_buffers
+from lakejoin.model import Array, string_buffers
 from lakejoin.store.rows import NULL
 from lakejoin.store.segment import Segment
 from lakejoin.store.segment_tables import SegmentTables

@@ -55,11 +55,11 @@ def build(lake: Path, index: Path, memory: int) -> dict[str, Any]:
 def asked(index: Path, number: int) -> list[Any]:
     """Every n-th table of the lake, all its columns."""
     import lakejoin
-    from lakejoin.pipeline.search_batches import batch_search_options
+    from lakejoin.search.options import SearchOptions
 
     names = [table.name for table in lakejoin.open(index).tables()]
     step = max(1, len(names) // number)
-    return [(name, "*", batch_search_options("overlap", k=10)) for name in names[::step][:number]]
+    return [(name, "*", SearchOptions("overlap", k=10)) for name in names[::step][:number]]
 
 
 class _Watch:

@@ -36,7 +36,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("spark",),
     ("pipeline",),
     ("inputs",),  # which table the caller means: a query for search, an input for joins
-    ("lake_table",),
     ("paths",),
     ("union", "graph", "ranking"),
     ("search", "joins"),

@@ -27,13 +27,13 @@ _MODULES = {
     "formats.file_reader": ("read",),
     "formats.table_stream": ("Table",),
     "graph.join_graph": ("JoinGraph",),
+    "inputs": ("LakeTable",),
     "joins.join": ("Join",),
     "joins.options": ("MatchOptions",),
     "joins.predicates.database_relations": ("Relations",),
     "joins.predicates.join_predicate": ("JoinPredicate", "Predicates"),
     "joins.predicates.key_relations": ("Relation",),
     "lake": ("Lake",),
-    "lake_table": ("LakeTable",),
     "paths.answer": ("Path", "Paths"),
     "pipeline.build": ("BuildReport",),
     "pipeline.options": ("BuildOptions",),
@@ -74,13 +74,13 @@ if TYPE_CHECKING:
     from lakejoin.formats.file_reader import read
     from lakejoin.formats.table_stream import Table
     from lakejoin.graph.join_graph import JoinGraph
+    from lakejoin.inputs import LakeTable
     from lakejoin.joins.join import Join
     from lakejoin.joins.options import MatchOptions
     from lakejoin.joins.predicates.database_relations import Relations
     from lakejoin.joins.predicates.join_predicate import JoinPredicate, Predicates
     from lakejoin.joins.predicates.key_relations import Relation
     from lakejoin.lake import Lake
-    from lakejoin.lake_table import LakeTable
     from lakejoin.paths.answer import Path, Paths
     from lakejoin.pipeline.build import BuildReport
     from lakejoin.pipeline.options import BuildOptions

@@ -1,29 +1,104 @@
-"""Resolve which table the caller means: a file, a part of a container, a table of an index, a frame
-of any library, or a table that was read."""
+"""`LakeTable`, a table of an index; and which table the caller means: one of these, a file, a part
+of a container, a frame of any library, or a table that was read."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakejoin.errors import InputError, MissingIndex, UnknownTable
+from lakejoin.errors import InputError, MissingIndex, UnknownTable, import_optional
 from lakejoin.joins.join_inputs import JoinInput, ReadRows
-from lakejoin.lake_table import LakeTable
 from lakejoin.locations import Location
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakejoin.engines.query import QueryTable
-    from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.catalog import ColumnEntry, TableEntry
     from lakejoin.store.segment import Segment
 
 DEFAULT_INDEX = ".lakejoin"
 _NAMES_SHOWN = 3
 
 PathLike = str | os.PathLike[str]
+
+
+class LakeTable:
+    """A table of the index; its rows are rebuilt from codes on demand.
+
+    >>> table = lake.table("cities.csv")
+    >>> table.rows, [column.name for column in table.columns()][:2]
+    (7, ['name', 'land'])
+    """
+
+    def __init__(self, snapshot: Snapshot, segment: Segment, entry: TableEntry) -> None:
+        self._snapshot = snapshot
+        self._segment = segment
+        self.entry = entry
+
+    def __repr__(self) -> str:
+        return f"<LakeTable {self.name}: {self.entry.rows:,} rows, {self.entry.width} columns>"
+
+    @property
+    def name(self) -> str:
+        """Its path in the lake; a table inside a container is named `path#part`."""
+        return self.entry.name
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.entry.rows
+
+    def columns(self) -> list[ColumnEntry]:
+        """The columns with their profiles."""
+        return self._segment.catalog.columns_of(self.entry)
+
+    @property
+    def lakes(self) -> tuple[str, ...]:
+        """The paths or URIs that the index was built from."""
+        return tuple(self._snapshot.manifest.lakes)
+
+    @property
+    def identity(self) -> str:
+        """A text that changes whenever the table is indexed again."""
+        return f"{self.name}@{self._segment.record.id}/{self.entry.table_id}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """How the table was read, and its columns, with the keys of `lakejoin columns --json`."""
+        entry = self.entry
+        return {
+            "table": entry.name,
+            "source": entry.source,
+            "format": entry.format,
+            "rows": entry.rows,
+            "dialect": asdict(entry.dialect) if entry.dialect else None,
+            "losses": [asdict(loss) for loss in entry.losses],
+            "notes": list(entry.notes),
+            "columns": [
+                {"column": column.name, "indexed": column.indexed, **asdict(column.profile)}
+                for column in self.columns()
+            ],
+        }
+
+    def to_arrow(
+        self, begin: int = 0, end: int | None = None, column_indices: Sequence[int] | None = None
+    ) -> pa.Table:
+        """Rows [begin, end) with their original texts, as a `pyarrow.Table`; all columns, or those
+        with these zero-based indices."""
+        return self._segment.to_arrow(self.entry, begin, end, column_indices)
+
+    def to_pandas(self) -> Any:
+        """The rows as a `pandas.DataFrame`."""
+        import_optional("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rows as a `polars.DataFrame`."""
+        return import_optional("polars").from_arrow(self.to_arrow())
 
 
 def index_location(index: PathLike | None) -> Location:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.inputs import DEFAULT_INDEX, PathLike, find_indexed_file, index_location
-from lakejoin.lake_search import LakeSearch
-from lakejoin.lake_table import LakeTable
-from lakejoin.search.options import DEFAULT_K
+from lakejoin.inputs import (
+    DEFAULT_INDEX,
+    LakeTable,
+    PathLike,
+    find_indexed_file,
+    index_location,
+    resolve_table,
+)
+from lakejoin.lake_search import LakeSearch, check_column_count
+from lakejoin.search.options import DEFAULT_K, SearchOptions
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -18,6 +28,11 @@ if TYPE_CHECKING:
     from lakejoin.graph.join_graph import JoinGraph
     from lakejoin.model import Skipped
     from lakejoin.paths.answer import Paths
+    from lakejoin.ranking.answer import FusedAnswer
+    from lakejoin.ranking.fused_search import FusedOptions
+    from lakejoin.search.answer import Answer, Answers
+    from lakejoin.search.query_columns import ColumnSelection
+    from lakejoin.search.searcher import Searcher
     from lakejoin.store.meaning_vectors import MeaningOptions
     from lakejoin.union.answer import UnionAnswer
 
@@ -45,6 +60,10 @@ class Lake(LakeSearch):
     (4, ['cities.csv', 'offices.csv', 'sights.csv'])
     """
 
+    def __init__(self, snapshot: Snapshot, encoder: EncoderChoice = None) -> None:
+        self._snapshot = snapshot
+        self._encoder = encoder
+
     def __repr__(self) -> str:
         totals = self._snapshot.manifest.totals
         return f"<Lake {self._snapshot.location}: {totals.tables:,} tables, {totals.rows:,} rows>"
@@ -59,15 +78,8 @@ class Lake(LakeSearch):
     def info(self) -> dict[str, Any]:
         """Figures about the index, with the keys of `lakejoin info --json`."""
         manifest = self._snapshot.manifest
-        totals = manifest.totals
         return {
-            "tables": totals.tables,
-            "columns": totals.columns,
-            "rows": totals.rows,
-            "cells": totals.cells,
-            "values": totals.values,
-            "values_exact": totals.values_exact,
-            "bytes": totals.bytes,
+            **asdict(manifest.totals),
             "segments": len(manifest.segments),
             "version": manifest.version,
             "created": manifest.created,
@@ -86,6 +98,98 @@ class Lake(LakeSearch):
         """The table with this name."""
         return LakeTable(self._snapshot, *self._snapshot.table(name))
 
+    def search(self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K) -> FusedAnswer:
+        """Find the `k` tables of the lake that join best with `table`, with every engine.
+
+        `table` is a path (`book.xlsx#sheet` for a part of a file), the name of a table in the lake,
+        a `LakeTable`, a table that was read, or a frame (pandas, polars, Arrow, DuckDB, a mapping
+        of columns, a list of values).
+
+        `on` is a column name or a zero-based column index; by default, every column that may be a
+        key. Two or more columns are a composite key, which is matched whatever the lake columns are
+        called; `{"country": "land", "name": None}` allows only the lake column `land` for
+        `country`.
+
+        Tables that overlap only by coincidence are kept apart in `answer.misses`; the table itself
+        and its copies are left out.
+
+        >>> answer = lake.search("mine.csv", on="city")
+        >>> answer[0].table, answer[0].candidates[0].result.matched
+        ('cities.csv', 4)
+        """
+        since = time.perf_counter()
+        from lakejoin.engines.limits import check_k
+        from lakejoin.ranking.fused_search import search_fused
+
+        check_k(k)
+        with self._open_query(table) as (query_table, notes):
+            request = self._fused_request(query_table, on, k, notes, since)
+            return search_fused(self._searcher, query_table, request)
+
+    def _search_columns(
+        self, table: Any, on: ColumnSelection, options: SearchOptions, is_key: bool | None = None
+    ) -> Answer | Answers:
+        """Search with one engine; `is_key` says whether it takes a composite key or one column."""
+        since = time.perf_counter()
+        from lakejoin.search.answer import Answers
+        from lakejoin.search.meaning_search import require_part
+        from lakejoin.search.query_columns import choose_columns
+
+        by = options.by
+        require_part(self._snapshot, by, self._index)
+        found = []
+        with self._open_query(table) as (query_table, about):
+            all_columns = self._snapshot.manifest.options.all_columns
+            choice = choose_columns(query_table, on, all_columns, by)
+            notes = (*about, choice.note) if choice.note else about
+            if by == "distance":
+                return self._searcher.search_near(
+                    query_table, choice.column_indexes, options, notes, since
+                )
+            if is_key is not None:
+                check_column_count(by, len(choice.fixed_partners), is_key)
+            if choice.is_key:
+                return self._searcher.search_key(query_table, choice, options, notes, since)
+            for column_index in choice.column_indexes:
+                found.append(
+                    self._searcher.search(query_table, column_index, options, notes, since)
+                )
+                since = time.perf_counter()
+        return Answers(found) if choice.is_every_column else found[0]
+
+    def search_progressively(
+        self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K
+    ) -> Iterator[FusedAnswer]:
+        """Yield the answers of `search` as they improve: the first at once, from sketches; the last
+        (`answer.final`) is the answer that `search` returns.
+
+        >>> [answer.final for answer in lake.search_progressively("mine.csv", "city")][-1]
+        True
+        """
+        since = time.perf_counter()
+        from lakejoin.engines.limits import check_k
+        from lakejoin.ranking.fused_search import stream_fused_answers
+
+        check_k(k)
+        with self._open_query(table) as (query_table, notes):
+            request = self._fused_request(query_table, on, k, notes, since)
+            yield from stream_fused_answers(self._searcher, query_table, request)
+
+    def _fused_request(
+        self,
+        query_table: QueryTable,
+        on: ColumnSelection,
+        k: int,
+        notes: tuple[str, ...],
+        since: float,
+    ) -> FusedOptions:
+        from lakejoin.ranking.fused_search import FusedOptions
+        from lakejoin.search.query_columns import choose_columns
+
+        all_columns = self._snapshot.manifest.options.all_columns
+        choice = None if on is None else choose_columns(query_table, on, all_columns)
+        return FusedOptions(choice, k, notes, since)
+
     def union(self, table: Any, k: int = DEFAULT_K) -> UnionAnswer:
         """Find the tables of the lake whose rows could be appended to `table`, best first: how
         their columns align with those of `table`, and how many of their rows are new.
@@ -102,11 +206,8 @@ class Lake(LakeSearch):
         from lakejoin.union.union_search import search_unions
 
         check_k(k)
-        query_table, notes = self._query_table(table)
-        try:
+        with self._open_query(table) as (query_table, notes):
             return search_unions(self._searcher, query_table, k, notes, since)
-        finally:
-            query_table.release()
 
     def graph(self) -> JoinGraph:
         """The join graph that `lakejoin graph` built: all pairs of columns that join, the tables
@@ -136,21 +237,36 @@ class Lake(LakeSearch):
         from lakejoin.paths.path_search import find_paths
 
         check_k(k)
-        ends, notes = zip(*(self._path_end(end) for end in (table, other_table)), strict=True)
-        try:
-            return find_paths(self._searcher, ends, joins, k, (*notes[0], *notes[1]))
-        finally:
-            for end in ends:
-                end.release()
-
-    def _path_end(self, table: Any) -> tuple[QueryTable, tuple[str, ...]]:
-        """As `_query_table`, but a file of the lake becomes its table."""
-        indexed = find_indexed_file(table, self._snapshot)
-        return self._query_table(table if indexed is None else indexed)
+        ends = [find_indexed_file(end, self._snapshot) or end for end in (table, other_table)]
+        with self._open_query(ends[0]) as first, self._open_query(ends[1]) as last:
+            both = (first[0], last[0])
+            return find_paths(self._searcher, both, joins, k, (*first[1], *last[1]))
 
     def skipped(self) -> list[Skipped]:
         """The files, and parts of files, that were skipped, with the reasons."""
         return self._snapshot.skipped()
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        from lakejoin.search.searcher import Searcher
+
+        return Searcher(self._snapshot)
+
+    @contextmanager
+    def _open_query(self, table: Any) -> Iterator[tuple[QueryTable, tuple[str, ...]]]:
+        """The query table and notes about it; an answer needs less than the whole encoded table."""
+        resolved = resolve_table(table, self._snapshot)
+        query_table = resolved.query_table(self._snapshot)
+        try:
+            yield query_table, resolved.notes
+        finally:
+            query_table.release()
+
+    @property
+    def _index(self) -> str | None:
+        """The location of the index; None for the default, which commands find by themselves."""
+        uri = self._snapshot.location.uri
+        return None if uri == index_location(None).uri else uri
 
     @property
     def snapshot(self) -> Snapshot:

@@ -1,16 +1,14 @@
-"""The searches of an opened index: one method for the ranked answer, and one for each engine."""
+"""The search methods of a lake, opened here or on a server: one for each engine, and batches."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+from lakejoin.engines.query import FRAME_NAME
 from lakejoin.errors import InputError
-from lakejoin.inputs import index_location, resolve_table
-from lakejoin.lake_table import LakeTable
+from lakejoin.inputs import LakeTable
 from lakejoin.search.options import (
     DEFAULT_K,
     ByDistance,
@@ -21,54 +19,31 @@ from lakejoin.search.options import (
 
 if TYPE_CHECKING:
     from lakejoin.encoders.factory import EncoderChoice
-    from lakejoin.engines.query import QueryTable
     from lakejoin.ranking.answer import FusedAnswer
-    from lakejoin.ranking.fused_search import FusedOptions
     from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.search.query_columns import ColumnSelection
-    from lakejoin.search.searcher import Searcher
-    from lakejoin.store.snapshot import Snapshot
 
     SearchAnswer: TypeAlias = Answer | Answers | FusedAnswer
 
+_METHODS = ("search", "overlap", "containment", "composite", "similar", "nearby")
+
 
 class LakeSearch:
-    """The search methods of `Lake`."""
+    """The search methods of `Lake` and `RemoteLake`, which say how one search is done."""
 
-    def __init__(self, snapshot: Snapshot, encoder: EncoderChoice = None) -> None:
-        self._snapshot = snapshot
-        self._encoder = encoder
+    _encoder: EncoderChoice = None
+    _table_class: type[Any] = LakeTable
+    _threads: int | None = None  # of `search_many`; None for as many as there are cores
 
     def search(self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K) -> FusedAnswer:
-        """Find the `k` tables of the lake that join best with `table`, with every engine.
+        """Find the `k` tables of the lake that join best with `table`, with every engine."""
+        raise NotImplementedError
 
-        `table` is a path (`book.xlsx#sheet` for a part of a file), the name of a table in the lake,
-        a `LakeTable`, a table that was read, or a frame (pandas, polars, Arrow, DuckDB, a mapping
-        of columns, a list of values).
-
-        `on` is a column name or a zero-based column index; by default, every column that may be a
-        key. Two or more columns are a composite key, which is matched whatever the lake columns are
-        called; `{"country": "land", "name": None}` allows only the lake column `land` for
-        `country`.
-
-        Tables that overlap only by coincidence are kept apart in `answer.misses`; the table itself
-        and its copies are left out.
-
-        >>> answer = lake.search("mine.csv", on="city")
-        >>> answer[0].table, answer[0].candidates[0].result.matched
-        ('cities.csv', 4)
-        """
-        since = time.perf_counter()
-        from lakejoin.engines.limits import check_k
-        from lakejoin.ranking.fused_search import search_fused
-
-        check_k(k)
-        query_table, notes = self._query_table(table)
-        try:
-            request = self._fused_request(query_table, on, k, notes, since)
-            return search_fused(self._searcher, query_table, request)
-        finally:
-            query_table.release()
+    def _search_columns(
+        self, table: Any, on: ColumnSelection, options: SearchOptions, is_key: bool | None = None
+    ) -> Answer | Answers:
+        """Search with one engine; `is_key` says whether it takes a composite key or one column."""
+        raise NotImplementedError
 
     @overload
     def overlap(
@@ -267,7 +242,10 @@ class LakeSearch:
         >>> lake.nearby(stations, within="2km")[0].table
         'cities.csv'
         """
-        near = distance_options(within, measure)
+        if isinstance(within, VectorDistance):
+            near = ByDistance(within.within, within.metric, measure)
+        else:
+            near = ByDistance(within, None, measure)
         options = SearchOptions("distance", k, min_share, skip_copies, near=near)
         answer = self._search_columns(table, on, options)
         assert not isinstance(answer, tuple), "points have one answer"
@@ -283,77 +261,6 @@ class LakeSearch:
         if options.by == "fused":
             return self.search(table, on, options.k or DEFAULT_K)
         return self._search_columns(table, on, options)
-
-    def _search_columns(
-        self, table: Any, on: ColumnSelection, options: SearchOptions, is_key: bool | None = None
-    ) -> Answer | Answers:
-        """Search with one engine; `is_key` says whether it takes a composite key or one column."""
-        since = time.perf_counter()
-        from lakejoin.search.answer import Answers
-        from lakejoin.search.meaning_search import require_part
-        from lakejoin.search.query_columns import choose_columns
-
-        by = options.by
-        require_part(self._snapshot, by, self._index)
-        query_table, notes = self._query_table(table)
-        found = []
-        try:
-            all_columns = self._snapshot.manifest.options.all_columns
-            choice = choose_columns(query_table, on, all_columns, by)
-            notes = (*notes, choice.note) if choice.note else notes
-            if by == "distance":
-                return self._searcher.search_near(
-                    query_table, choice.column_indexes, options, notes, since
-                )
-            if is_key is not None:
-                check_column_count(by, len(choice.fixed_partners), is_key)
-            if choice.is_key:
-                return self._searcher.search_key(query_table, choice, options, notes, since)
-            for column_index in choice.column_indexes:
-                found.append(
-                    self._searcher.search(query_table, column_index, options, notes, since)
-                )
-                since = time.perf_counter()
-        finally:
-            query_table.release()  # an answer needs less than the whole encoded table
-        return Answers(found) if choice.is_every_column else found[0]
-
-    def search_progressively(
-        self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K
-    ) -> Iterator[FusedAnswer]:
-        """Yield the answers of `search` as they improve: the first at once, from sketches; the last
-        (`answer.final`) is the answer that `search` returns.
-
-        >>> [answer.final for answer in lake.search_progressively("mine.csv", "city")][-1]
-        True
-        """
-        since = time.perf_counter()
-        from lakejoin.engines.limits import check_k
-        from lakejoin.ranking.fused_search import stream_fused_answers
-
-        check_k(k)
-        query_table, notes = self._query_table(table)
-        try:
-            yield from stream_fused_answers(
-                self._searcher, query_table, self._fused_request(query_table, on, k, notes, since)
-            )
-        finally:
-            query_table.release()
-
-    def _fused_request(
-        self,
-        query_table: QueryTable,
-        on: ColumnSelection,
-        k: int,
-        notes: tuple[str, ...],
-        since: float,
-    ) -> FusedOptions:
-        from lakejoin.ranking.fused_search import FusedOptions
-        from lakejoin.search.query_columns import choose_columns
-
-        all_columns = self._snapshot.manifest.options.all_columns
-        choice = None if on is None else choose_columns(query_table, on, all_columns)
-        return FusedOptions(choice, k, notes, since)
 
     def search_many(
         self,
@@ -378,52 +285,25 @@ class LakeSearch:
         from lakejoin.search.answer import search_each, split_query
         from lakejoin.search.query_columns import to_column_list
 
-        search = search_method(self, method)
+        if not callable(method) and method not in _METHODS:
+            known = f"{', '.join(_METHODS[:-1])} or {_METHODS[-1]}"
+            raise InputError(f"method must be {known}, not {method!r}")
+        search = method if callable(method) else getattr(self, method)
         on = to_column_list(on)  # an iterator can be read only once, and every query needs it
 
         def search_one(query: Any) -> SearchAnswer:
             answer: SearchAnswer = search(*split_query(query, on), **options)
             return answer
 
-        return search_each(queries, search_one, lambda query: _query_name(query, on), threads)
+        def name_of(query: Any) -> tuple[str, ColumnSelection]:
+            table, columns = split_query(query, on)
+            if isinstance(table, str | os.PathLike):
+                return os.fspath(table), columns
+            return table.name if isinstance(table, self._table_class) else FRAME_NAME, columns
 
-    @cached_property
-    def _searcher(self) -> Searcher:
-        from lakejoin.search.searcher import Searcher
-
-        return Searcher(self._snapshot)
-
-    def _query_table(self, table: Any) -> tuple[QueryTable, tuple[str, ...]]:
-        resolved = resolve_table(table, self._snapshot)
-        return resolved.query_table(self._snapshot), resolved.notes
-
-    @property
-    def _index(self) -> str | None:
-        """The location of the index; None for the default, which commands find by themselves."""
-        uri = self._snapshot.location.uri
-        return None if uri == index_location(None).uri else uri
-
-
-def _query_name(query: Any, on: ColumnSelection = None) -> tuple[str, ColumnSelection]:
-    from lakejoin.search.answer import split_query
-
-    table, on = split_query(query, on)
-    if isinstance(table, LakeTable):
-        return table.name, on
-    return os.fspath(table) if isinstance(table, str | os.PathLike) else "my_table", on
-
-
-METHODS = ("search", "overlap", "containment", "composite", "similar", "nearby")
-
-
-def search_method(lake: Any, method: str | Callable[..., Any]) -> Callable[..., Any]:
-    """The search method of a lake with this name; a function is returned unchanged."""
-    if callable(method):
-        return method
-    if method not in METHODS:
-        raise InputError(f"method must be {', '.join(METHODS[:-1])} or nearby, not {method!r}")
-    found: Callable[..., Any] = getattr(lake, method)
-    return found
+        return search_each(
+            queries, search_one, name_of, self._threads if threads is None else threads
+        )
 
 
 def check_column_count(by: str, columns: int, is_key: bool) -> None:
@@ -434,10 +314,3 @@ def check_column_count(by: str, columns: int, is_key: bool) -> None:
         raise InputError(
             f"search by {by} takes one column; got {columns}: use composite for several"
         )
-
-
-def distance_options(within: float | str | VectorDistance, measure: str) -> ByDistance:
-    """How near values must be, from the arguments of `nearby`."""
-    if isinstance(within, VectorDistance):
-        return ByDistance(within.within, within.metric, measure)
-    return ByDistance(within, None, measure)

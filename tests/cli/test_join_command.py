@@ -233,7 +233,7 @@ def test_what_else_could_be_tried_is_told(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("k,w\nx,4\ny,5\nq,6\n")
     found = JOIN.answer("a.csv", "b.csv", "--on", "k")
     assert found["notes"] == [
-        "both tables have rows without a partner; --by auto tries more ways to match them"
+        "both tables have rows that do not match; --by auto tries more ways to match them"
     ]
     assert JOIN.answer("a.csv", "b.csv", "--on", "k", "--by", "equal")["notes"] == []
 

@@ -53,7 +53,7 @@ def here(indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 def test_what_is_shown(here: Path) -> None:
     shown = SIMILAR.run("mine.csv", "--on", "address", "--tau", "45%").output
-    assert "the columns of 3 tables that have partners for at least 60% of the values" in shown
+    assert "the columns of 3 tables that match at least 60% of the values" in shown
     assert "within tau 45%" in shown and "offices.csv" in shown and "3 of 4" in shown
     assert "12 Main St ~ 12 main street" in shown and "✗ xylophone" in shown
     assert "pairs   median distance" in shown
@@ -84,7 +84,7 @@ def test_json(here: Path) -> None:
 def test_explained(here: Path) -> None:
     asked = ("mine.csv", "--on", "address", "--tau", "0.45", "--explain", "1")
     shown = SIMILAR.run(*asked).output
-    assert "3 pairs, nearest first" in shown and "your values without a partner" in shown
+    assert "3 pairs, nearest first" in shown and "your values that do not match" in shown
     assert "3 Elm Rd." in shown and "xylophone" in shown and "method:" in shown
     assert "lakejoin join" not in shown and "to join them in DuckDB:\n" in shown
     found = SIMILAR.answer(*asked)
@@ -130,9 +130,9 @@ def test_measure_and_encoder(here: Path) -> None:
     shown = SIMILAR.run(*asked, "--measure", "all").output
     assert "the 2 columns of 3 tables that have the most pairs within tau 45%" in shown
     shown = SIMILAR.run(*asked).output
-    assert "that have partners for the most values within tau 45%" in shown
+    assert "that match the most values within tau 45%" in shown
     shown = SIMILAR.run(*asked, "--min-share", "0.5").output
-    assert "that have partners for the most values, at least 50%, within tau 45%" in shown
+    assert "that match the most values, at least 50%, within tau 45%" in shown
 
 
 def test_every_column_and_batch(here: Path) -> None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 from lakejoin.server.sql.child import check_sql
 from lakejoin.server.sql.confinement import connect, lock_settings
 from lakejoin.server.sql.result_writer import ResultLimits, write_result
-from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner
-from lakejoin.server.sql.typed_view import TargetType, define_view
+from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner, TargetType
+from lakejoin.server.sql.typed_view import define_view
 
 RAW_CHILD = "http_server.raw_sql_child"
 

@@ -146,4 +146,4 @@ def test_a_worker_is_never_behind_the_server(tmp_path: Path) -> None:
     server = Workspace(index, tmp_path / "store", Limits())
     worker = Workspace.from_setup(server.setup())
     index_of(tmp_path, "b")
-    assert worker.tables.open("t.csv").read_rows(0, 1).to_pylist() == [{"key": "b0", "n": "0"}]
+    assert worker.open("t.csv").read_rows(0, 1).to_pylist() == [{"key": "b0", "n": "0"}]

@@ -18,7 +18,7 @@ from cli.commands import Command
 from http_server.raw import connected, received, request, status
 from http_server.served import Served, serving
 from lakejoin.server.api_problems import Problem
-from lakejoin.server.jobs.join_jobs import write_arrow
+from lakejoin.server.jobs.join_jobs import Job, write_arrow
 from lakejoin.server.settings import Limits
 from lakejoin.server.workspace import Workspace
 
@@ -52,7 +52,7 @@ def test_a_table_of_the_lake_may_be_too_large_for_sql(served_lake: Path, tmp_pat
     limits = Limits(**{**asdict(Limits()), "result_bytes": 1_000})
     desk = Workspace(str(served_lake.parent / "index"), tmp_path, limits)
     with pytest.raises(Problem) as found:
-        write_arrow(desk, {"table": "lake:sub/visits.parquet", "id": "a" * 26}, nothing)
+        write_arrow(Job(desk, {"table": "lake:sub/visits.parquet", "id": "a" * 26}, nothing))
     assert found.value.kind == "too_large"
     assert not list((tmp_path / "results").iterdir())
 

@@ -13,8 +13,7 @@ from http_server.sql_asking import PEOPLE, answer, rows, saved, with_runner
 from lakejoin.server.api_problems import Problem, SqlProblem
 from lakejoin.server.sql.result_writer import ResultLimits
 from lakejoin.server.sql.statement_checks import MAX_SQL_LENGTH, check_statement
-from lakejoin.server.sql.statement_runner import ColumnTypeHint, SqlLimits, SqlRunner
-from lakejoin.server.sql.typed_view import TargetType
+from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner, TargetType
 
 DAY = dt.date
 
@@ -263,7 +262,7 @@ def test_a_statement_has_a_longest_length() -> None:
 
 def test_the_runner_writes_a_file_or_nothing(tmp_path: Path) -> None:
     table = saved(PEOPLE, tmp_path / "table.arrow")
-    types = {1: ColumnTypeHint("integer")}
+    types = {1: TargetType("integer")}
     output = tmp_path / "out.arrow"
 
     async def work(runner: SqlRunner) -> Any:

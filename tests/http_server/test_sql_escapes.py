@@ -17,9 +17,9 @@ import pytest
 from http_server.sql_asking import PEOPLE, RAW_CHILD, saved, with_runner
 from http_server.sql_escapes import ESCAPES, PYTHON
 from lakejoin.server.api_problems import Problem, SqlProblem
-from lakejoin.server.sql.allowed_names import TABLE_FUNCTIONS
 from lakejoin.server.sql.confinement import connect
 from lakejoin.server.sql.statement_checks import (
+    TABLE_FUNCTIONS,
     CheckedStatement,
     check_parse_tree,
     check_statement,

@@ -14,7 +14,7 @@ import pytest
 
 from http_server.sql_asking import saved, with_runner
 from lakejoin.server.api_problems import Problem
-from lakejoin.server.sql.statement_runner import ColumnTypeHint, SqlLimits, SqlRunner
+from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner, TargetType
 
 LIMITS = SqlLimits(memory=200_000_000, seconds=1.0, rows=1_000_000, bytes=50_000_000)
 STARTING = 25.0  # seconds until a child is there, on a machine that has much else to do
@@ -93,7 +93,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
         output = folder / f"{number}.arrow"
         began = time.monotonic()
         try:
-            await runner.run(sql, path, {0: ColumnTypeHint("integer")}, output)
+            await runner.run(sql, path, {0: TargetType("integer")}, output)
         except Problem as problem:
             kind, message = problem.kind, str(problem)
         seconds = time.monotonic() - began

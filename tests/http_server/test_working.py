@@ -16,6 +16,7 @@ from http_server.conftest import CODES
 from http_server.served import Served
 from lakejoin.lake import Lake
 from lakejoin.server.jobs import search_jobs
+from lakejoin.server.jobs.join_jobs import Job
 from lakejoin.server.request_models import SearchRequest
 from lakejoin.server.routes.job_routes import _search_key
 from lakejoin.server.settings import Limits
@@ -125,8 +126,8 @@ def test_values_of_an_answer_that_another_process_found(
     desk = Workspace(lake.snapshot.location.uri, served.store, Limits())
     key = _search_key(SimpleNamespace(workspace=desk), SearchRequest(**search).to_dict())
     monkeypatch.setattr(search_jobs, "_answers", None)  # it must not search
-    job = {"search": search, "rank": rank, "limit": 5, "key": key}
-    assert search_jobs.explain_result(desk, job, lambda what, said: None) == first
+    job = {"search": search, "rank": rank, "way": 0, "miss": False, "limit": 5, "key": key}
+    assert search_jobs.explain_result(Job(desk, job, lambda what, said: None)) == first
 
 
 def test_values_that_must_be_rewritten(served: Served) -> None:

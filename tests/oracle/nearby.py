@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lakejoin.engines.distance.distance_metrics import (
+from lakejoin.engines.distance.distance_methods import vector_limit
+from lakejoin.model import Array
+from lakejoin.store.distance_limits import (
     EARTH_RADIUS,
     DistanceLimit,
     haversine_limit,
     number_ranges,
-    vector_limit,
 )
-from lakejoin.model import Array
 
 
 def haversines(mine: Array, theirs: Array) -> Array:

@@ -19,12 +19,11 @@ import pytest
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.engines.composite.engine import Mate
-from lakejoin.engines.composite.key_trie import MateOptions
-from lakejoin.engines.composite.query import KeyQuery, key_query
+from lakejoin.engines.composite.query import KeyQuery, MateOptions, key_query
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.lake import Lake
 from lakejoin.search.indexed_table import IndexedTable
-from lakejoin.search.key_evidence import KeyMatches
+from lakejoin.search.key_search import KeyMatches
 from lakejoin.store.segment_tables import SegmentTables
 
 DATA = Path(

@@ -6,9 +6,9 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from lakejoin.pipeline.build import BuildReport
     from lakejoin.pipeline.options import BuildOptions
     from lakejoin.pipeline.task_progress import Listener, Progress
-
-Command = Callable[..., Any]
 
 _SKIPPED_LINES = 12
 

@@ -15,14 +15,13 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.rule import Rule
 from rich.text import Text
 
 from lakejoin import api
 from lakejoin.cli.demo_lake import DemoLake, make_demo_lake
 from lakejoin.cli.options import json_option
-from lakejoin.cli.terminal import print_json
+from lakejoin.cli.terminal import count_files, print_json
 from lakejoin.text_format import seconds, size
 
 # Runs one lakejoin command with these arguments and shows its output.
@@ -84,7 +83,8 @@ def run_demo(
     `lakejoin index`.
     """
     console.print(Rule("[bold]lakejoin demo"))
-    lake = _make_lake(console, folder)
+    with count_files(console, "writing the lake") as show:
+        lake = make_demo_lake(folder, show)
     _say_lake(console, lake)
     with _index_chosen(index_dir):
         _step(console, "Index it with Spark (a later run reads only what changed)")
@@ -126,21 +126,6 @@ def _index_chosen(index_dir: Path) -> Iterator[None]:
             del os.environ["LAKEJOIN_INDEX"]
         else:
             os.environ["LAKEJOIN_INDEX"] = before
-
-
-def _make_lake(console: Console, folder: Path) -> DemoLake:
-    columns = (
-        TextColumn("writing the lake"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("files"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("lake", total=None)
-        return make_demo_lake(
-            folder, lambda done, total: progress.update(task, completed=done, total=total)
-        )
 
 
 def _say_lake(console: Console, lake: DemoLake) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from lakejoin.cli.search_details import (
     effort_line,
     effort_sentences,
-    near_query_text,
     print_near_sql,
     print_near_values,
     print_pairs_hint,
@@ -26,10 +25,11 @@ from lakejoin.cli.terminal import (
 )
 from lakejoin.codegen.pasted_command import join_command_line
 from lakejoin.errors import InputError
+from lakejoin.render.headlines import describe_aim, describe_near_aim, headline_query
 from lakejoin.render.report import Line, Report, Span, line, lines
 from lakejoin.search.answer import Answer
 from lakejoin.search.result import NearResult
-from lakejoin.text_format import clip, counted, format_percent, seconds
+from lakejoin.text_format import seconds
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,44 +97,22 @@ def print_answers(
 
 def _report(answer: Answer, typed: TypedQuery, limit: int | None = None) -> Report:
     """The report of an answer, titled with what was searched for."""
-    spans = (*_query(answer).spans, Span(f" {_looked_for(answer, typed)}"))
+    spans = (*_query(answer).spans, Span(f" {_aim(answer, typed.tables)}"))
     return replace(answer.report(limit), title=Line(spans))
 
 
 def _query(answer: Answer) -> Line:
     query = answer.query
-    noun = "distinct point" if answer.reach else "distinct combination"
-    noun = noun if _is_key(answer) else "distinct value"
-    shape = f"({counted(len(query), noun)} in {counted(query.rows, 'row')})"
-    column = Span(" + ".join(map(clip, query.columns)), "bold")
-    return line(column, f" of {clip(query.table, 200)} {shape}:")
+    near = answer.reach is not None
+    return headline_query(query.columns, query.table, len(query), query.rows, near)
 
 
-def _is_key(answer: Answer) -> bool:
-    return len(answer.query.columns) > 1
-
-
-def _looked_for(answer: Answer, typed: TypedQuery) -> str:
+def _aim(answer: Answer, tables: int) -> str:
     if answer.reach is not None:
-        return near_query_text(answer, typed.tables)
-    least = f"contain at least {format_percent(answer.min)} of the values" if answer.min else ""
-    noun, among, number = "column", f" of {counted(typed.tables, 'table')}", answer.k
-    if _is_key(answer):
-        noun, among = "table", f" of {typed.tables:,}"
-        number = min(answer.k, typed.tables) if answer.k else None
-    best = f"the {counted(number, noun)}" if number else f"the {noun}s"
-    most = "contain the most values" if answer.k else ""
-    if answer.by == "overlap":
-        most = "share the most values"
-    if _is_key(answer) and most:
-        most = "contain the most combinations"
-    if not most and not least:
-        most = "contain any of the values"
-    condition = " and ".join(filter(None, (most, least)))
-    if number == 1:
-        for verb in ("share", "contain"):
-            condition = condition.replace(verb, f"{verb}s")
-    return f"{best}{among} that {condition}"
+        near = answer.reach.text
+        return describe_near_aim(answer.measure, answer.k, answer.min, tables, near)
+    is_key = len(answer.query.columns) > 1
+    return describe_aim(answer.by, answer.k, answer.min, tables, is_key)
 
 
 # -- the commands ------------------------------------------------------------------------------
@@ -192,7 +170,7 @@ def _print_values(screen: Console, result: Result) -> None:
     print_values(screen, f"{noun} that match", matched, result.matched)
     missing = result.unmatched(_VALUES_SHOWN)
     total = result.query_size - result.matched
-    print_values(screen, f"your {noun} without a partner", missing, total)
+    print_values(screen, f"your {noun} that do not match", missing, total)
 
 
 def show_engine_answer(

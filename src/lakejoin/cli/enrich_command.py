@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin import api
-from lakejoin.cli.options import index_option, json_option
-from lakejoin.cli.terminal import print_json, print_table, status_or_explanation
-from lakejoin.errors import InputError, NoJoin
+from lakejoin.cli.options import count_option, index_json_options
+from lakejoin.cli.terminal import (
+    print_json,
+    print_table,
+    status_or_explanation,
+    stop_without_join,
+)
+from lakejoin.errors import InputError
 from lakejoin.inputs import resolve_table
 from lakejoin.text_format import format_percent, size
 
@@ -51,39 +56,22 @@ _LEFT_OUT_SHOWN = 8
     show_default=True,
     help="The kind of prediction.",
 )
-@click.option(
-    "--tables",
-    type=click.IntRange(min=1),
-    default=30,
-    show_default=True,
-    help="How many joinable tables to examine.",
+@count_option("--tables", default=30, help="How many joinable tables to examine.")
+@count_option("--columns", default=20, help="The most columns to add.")
+@count_option(
+    "--sample", default=2_000, least=50, help="How many rows to use for choosing columns."
 )
-@click.option(
-    "--columns",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="The most columns to add.",
-)
-@click.option(
-    "--sample",
-    type=click.IntRange(min=50),
-    default=2_000,
-    show_default=True,
-    help="How many rows to use for choosing columns.",
-)
-@click.option(
+@count_option(
     "--folds",
-    type=click.IntRange(2, 20),
     default=5,
-    show_default=True,
+    least=2,
+    most=20,
     help="The folds of the cross-validation that measures the lift.",
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="The random seed for folds and noise."
 )
-@index_option
-@json_option
+@index_json_options
 def enrich_command(
     table: str,
     keys: tuple[str, ...],
@@ -126,11 +114,9 @@ def enrich_command(
         found = enrich_table(lake, query_rows, request, progress)
     report = {"table": table, **found.to_dict(), "output": None, "bytes": None}
     if not found:
-        if as_json:
-            print_json(report)
-            raise SystemExit(NoJoin.exit_code)
-        _print_left_out(found)
-        raise NoJoin(found.why)
+        if not as_json:
+            _print_left_out(found)
+        stop_without_join(found.why, report, as_json)
     if output is not None:
         rows = found.table
         written = write_table(rows.to_batches(), rows.schema, output)

@@ -27,8 +27,9 @@ from lakejoin.codegen.pasted_command import join_command_line
 from lakejoin.errors import InputError
 from lakejoin.ranking.join_arguments import join_arguments
 from lakejoin.render.candidate_text import describe_reason
+from lakejoin.render.headlines import headline_fused
 from lakejoin.render.layout import INDENT, format_bar, lay_out_row
-from lakejoin.render.report import Line, Report, Span, line
+from lakejoin.render.report import Line, Report, line
 from lakejoin.text_format import clip, counted, format_percent, seconds
 
 if TYPE_CHECKING:
@@ -80,12 +81,7 @@ def print_brief_fused_answer(
 
 def _report(answer: FusedAnswer, typed: TypedQuery) -> Report:
     """The report of an answer, titled with what was searched for and how many tables join."""
-    columns = ", ".join(" + ".join(map(clip, names)) for names in answer.columns)
-    among = counted(typed.tables, "table")
-    number = len(answer)
-    best = f"the {number:,} best joins" if number > 1 else "the best join"
-    found = f"{best if number else 'no joins found'} among {among}"
-    title = line(Span(columns, "bold"), f" of {clip(answer.table, _LONG)}: {found}")
+    title = headline_fused(answer.columns, answer.table, len(answer), typed.tables)
     return replace(answer.report(), title=title)
 
 

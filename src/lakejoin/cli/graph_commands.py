@@ -3,13 +3,18 @@ tables)."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakejoin import api
-from lakejoin.cli.options import cluster_options, index_option, json_option, parse_settings
+from lakejoin.cli.options import (
+    cluster_options,
+    count_option,
+    index_json_options,
+    parse_settings,
+)
 from lakejoin.cli.terminal import (
     console,
     explain_long_wait,
@@ -20,6 +25,7 @@ from lakejoin.cli.terminal import (
 )
 from lakejoin.errors import InputError
 from lakejoin.graph.graph_export import check_export, check_writable
+from lakejoin.lake import index_location
 from lakejoin.render.report import line
 from lakejoin.text_format import counted, format_percent, seconds
 
@@ -29,7 +35,7 @@ if TYPE_CHECKING:
     from lakejoin.graph.neighborhood import Neighborhood
     from lakejoin.paths.answer import Paths
     from lakejoin.pipeline.graph_build import GraphReport
-    from lakejoin.store.graph_files import GraphOptions
+    from lakejoin.spark.task_runner import Cluster
 
 
 _EDGES_SHOWN = 40
@@ -53,7 +59,7 @@ _EDGES_SHOWN = 40
     "--most",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Keep at most N partners per column, the best.  [default: 1000]",
+    help="Keep at most N joinable columns per column, the best.  [default: 1000]",
 )
 @click.option(
     "--min",
@@ -67,13 +73,7 @@ _EDGES_SHOWN = 40
     default=True,
     help="Include number columns (the default), or not.",
 )
-@click.option(
-    "--hops",
-    type=click.IntRange(1, 4),
-    default=1,
-    show_default=True,
-    help="With TABLE: how many joins to follow.",
-)
+@count_option("--hops", default=1, most=4, help="With TABLE: how many joins to follow.")
 @click.option("--picture", metavar="FILE.svg", help="With TABLE: draw the tables around it.")
 @click.option(
     "--export",
@@ -83,8 +83,7 @@ _EDGES_SHOWN = 40
 @click.option("--full", is_flag=True, help="Count all pairs again, even if nothing changed.")
 @click.option("--wait", default=0.0, metavar="SECONDS", help="As for `lakejoin index`.")
 @cluster_options
-@index_option
-@json_option
+@index_json_options
 def graph_command(
     table: str | None,
     containment: float | None,
@@ -128,8 +127,12 @@ def graph_command(
         check_export(export)  # fail before anything is counted
     if picture is not None:
         check_writable(picture)
-    build = GraphBuild(index, options, master, conf, wait, full)
-    report = _build(build, as_json) if table is None else None
+    report = None
+    if table is None:
+        from lakejoin.spark.task_runner import Cluster
+
+        cluster = Cluster(None, master, parse_settings(conf))
+        report = _build(index, options, cluster, wait, full, quiet=as_json)
     graph = api.open(index).graph()
     if export is not None:
         written = graph.export(export, minimum, numbers)
@@ -152,39 +155,26 @@ def graph_command(
         _print_around(graph, around)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphBuild:
-    """How to build the graph, as the command line says."""
-
-    index: str | None
-    options: dict[str, Any]
-    master: str | None
-    conf: tuple[str, ...]
-    wait: float
-    full: bool
-
-
-def _build(build: GraphBuild, quiet: bool) -> GraphReport:
+def _build(
+    index: str | None,
+    options: dict[str, Any],
+    cluster: Cluster,
+    wait: float,
+    full: bool,
+    quiet: bool,
+) -> GraphReport:
+    """Build the graph; the options of an existing graph hold unless others are named."""
     from lakejoin.cli.build_commands import show_progress
-    from lakejoin.lake import index_location
-    from lakejoin.spark.task_runner import Cluster, make_graph
-
-    location = index_location(build.index)
-    with show_progress(quiet) as listener:
-        cluster = Cluster(None, build.master, parse_settings(build.conf))
-        options = _graph_options(build)
-        return make_graph(location, options, cluster, listener, build.wait, build.full)
-
-
-def _graph_options(build: GraphBuild) -> GraphOptions | None:
-    """The options of the existing graph, overridden by those of the command line."""
     from lakejoin.pipeline.graph_build import usable_graph
+    from lakejoin.spark.task_runner import make_graph
     from lakejoin.store.graph_files import GraphOptions
 
-    if not build.options:
-        return None
-    stored = usable_graph(api.open(build.index).snapshot)
-    return replace(GraphOptions() if stored is None else stored.options, **build.options)
+    with show_progress(quiet) as listener:
+        chosen = None
+        if options:
+            stored = usable_graph(api.open(index).snapshot)
+            chosen = replace(GraphOptions() if stored is None else stored.options, **options)
+        return make_graph(index_location(index), chosen, cluster, listener, wait, full)
 
 
 def _print_statistics(graph: JoinGraph, report: GraphReport, found: GraphStatistics) -> None:
@@ -198,8 +188,8 @@ def _print_statistics(graph: JoinGraph, report: GraphReport, found: GraphStatist
     )
     if report.cut:
         click.echo(
-            f"{counted(report.cut, 'column')} had more than {options.most:,} partners; the best "
-            "were kept (--most N keeps more)"
+            f"{counted(report.cut, 'column')} had more than {options.most:,} joinable columns; "
+            "the best were kept (--most N keeps more)"
         )
     low, middle, high = found.quartiles
     click.echo(
@@ -209,8 +199,8 @@ def _print_statistics(graph: JoinGraph, report: GraphReport, found: GraphStatist
     if found.number_edges:
         click.echo(f"{found.number_edges:,} edges connect numbers (--no-numbers leaves them out)")
     click.echo(
-        f"partners per table: median {middle:,}, half of all tables between {low:,} and {high:,}, "
-        f"at most {found.most:,}"
+        f"joinable tables per table: median {middle:,}, half of all tables between {low:,} and "
+        f"{high:,}, at most {found.most:,}"
     )
     if found.components:
         click.echo(
@@ -260,31 +250,15 @@ def _print_around(graph: JoinGraph, around: Neighborhood) -> None:
 @click.command("paths")
 @click.argument("table")
 @click.argument("other_table")
-@click.option(
-    "-k",
-    "k",
-    type=click.IntRange(min=1),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="How many paths to show.",
-)
-@click.option(
-    "--joins",
-    type=click.IntRange(1, 4),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="The most joins a path may have.",
-)
+@count_option("-k", default=5, metavar="N", help="How many paths to show.")
+@count_option("--joins", default=4, most=4, metavar="N", help="The most joins a path may have.")
 @click.option(
     "--sql",
     type=click.IntRange(min=1),
     metavar="N",
     help="Print only the SQL of path N, for DuckDB.",
 )
-@index_option
-@json_option
+@index_json_options
 def paths_command(
     table: str,
     other_table: str,

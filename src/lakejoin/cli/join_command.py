@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakejoin.cli.options import CODE_TARGETS, index_option, json_option
-from lakejoin.cli.terminal import print_json, status
+from lakejoin.cli.options import CODE_TARGETS, index_json_options
+from lakejoin.cli.terminal import print_json, status, stop_without_join
 from lakejoin.codegen.pasted_command import join_command_line
-from lakejoin.errors import InputError, NoJoin
+from lakejoin.errors import InputError
 from lakejoin.inputs import NearbyIndex, resolve_table
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ _MOST_ROWS = 100_000_000
     metavar="LANGUAGE",
     help=f"Print the join as code: {', '.join(CODE_TARGETS)}.",
 )
-@click.option("--one-to-one", is_flag=True, help="Give each row at most one partner.")
+@click.option("--one-to-one", is_flag=True, help="Match each row with at most one row.")
 @click.option(
     "--aggregate",
     multiple=True,
     metavar="[COLUMN=]WHAT",
-    help="Merge all partners of a row: first, last, count, list, min, max, mean or sum.",
+    help="Merge all rows that match a row: first, last, count, list, min, max, mean or sum.",
 )
 @click.option(
     "--precision",
@@ -90,8 +90,7 @@ _MOST_ROWS = 100_000_000
     default=_MOST_ROWS,
     help=f"Refuse to write more rows.  [default: {_MOST_ROWS:,}]",
 )
-@index_option
-@json_option
+@index_json_options
 def join_command(
     left: str,
     right: str,
@@ -141,7 +140,8 @@ def join_command(
     with status() as progress:
         join = join_tables(left_table.rows, right_table.rows, join_options, progress, (left, right))
         if not join:
-            _fail_without_join(join, left_table, right_table, as_json)
+            why = "; ".join([join.no_join, *join.notes])
+            stop_without_join(why, join_report(join, left_table, right_table), as_json)
         report = join_report(join, left_table, right_table)
         report["notes"] += _hints(join) if best is None else _predicate_notes(best)
         if output is not None and not dry_run:
@@ -173,24 +173,14 @@ def _join_options(
     pairs: Sequence[str],
     options: dict[str, Any],
 ) -> JoinOptions:
-    from lakejoin.joins.aggregation import check_aggregate
+    from lakejoin.joins.aggregation import parse_aggregates
     from lakejoin.joins.join_inputs import common_value_rules, parse_column_pair
     from lakejoin.joins.options import JoinOptions
 
     names = left.rows.column_names, right.rows.column_names
     on = tuple(parse_column_pair(text, *names, left.name, right.name) for text in pairs)
-    check_aggregate(options["aggregate"], names[1])
+    parse_aggregates(options["aggregate"], names[1])  # fails before any work is done
     return JoinOptions(on=on, rules=common_value_rules((left, right)), **options)
-
-
-def _fail_without_join(join: Join, left: JoinInput, right: JoinInput, as_json: bool) -> None:
-    """Report that no join was found, and exit."""
-    from lakejoin.joins.json_report import join_report
-
-    if not as_json:
-        raise NoJoin("; ".join([join.no_join, *join.notes]))
-    print_json(join_report(join, left, right))
-    raise SystemExit(NoJoin.exit_code)
 
 
 def _check_prefer(pairs: Sequence[str], by: str | None) -> None:
@@ -211,20 +201,18 @@ def _preferred(
 
     with status() as progress:
         found = best_predicates((left, right), PredicateOptions(prefer, 1, options.rules), progress)
-    if found:
-        return found
-    if not as_json:
-        raise NoJoin(found.none)
-    print_json(no_join_report(found.none, found.notes, left, right))
-    raise SystemExit(NoJoin.exit_code)
+    if not found:
+        report = no_join_report(found.none, found.notes, (left.name, right.name))
+        stop_without_join(found.none, report, as_json)
+    return found
 
 
 def _hints(join: Join) -> list[str]:
-    """Suggest --by auto if both tables have rows without a partner and only equality was tried."""
+    """Suggest --by auto if both tables have rows that do not match and only equality was tried."""
     unmatched = join.left.num_rows > join.left_joined and join.right.num_rows > join.right_joined
     only_equal = all(step.kind == "equal" for step in join.steps)
     if join.options.on and join.options.by is None and unmatched and only_equal:
-        return ["both tables have rows without a partner; --by auto tries more ways to match them"]
+        return ["both tables have rows that do not match; --by auto tries more ways to match them"]
     return []
 
 

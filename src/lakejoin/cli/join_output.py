@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin.cli.terminal import console, print_lines, print_report, print_table
-from lakejoin.render.report import line, lines
+from lakejoin.render.headlines import headline_relations
+from lakejoin.render.report import lines
 from lakejoin.text_format import counted, size
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ def print_join(report: JsonReport, left: JoinInput, right: JoinInput) -> None:
 
 
 def print_written(report: JsonReport) -> None:
-    """Print where the result was written."""
     click.echo(f"wrote {report['output']} ({size(report['bytes'])})")
 
 
@@ -118,8 +118,7 @@ def _print_first_of_best(best: JoinPredicate, report: JsonReport) -> None:
 
 def print_relations(found: Relations) -> None:
     """Print foreign keys as a table."""
-    among = f"among {counted(len(found.tables), 'table')}"
-    title = line(f"{counted(len(found), 'likely foreign key')} {among}")
+    title = headline_relations(len(found), len(found.tables))
     print_report(console(), replace(found.report(), title=title))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin import api
-from lakejoin.cli.options import index_option, json_option
+from lakejoin.cli.options import index_json_options
 from lakejoin.cli.terminal import print_json, print_table
 from lakejoin.errors import DamagedIndex
 from lakejoin.text_format import clip, counted, size
@@ -22,8 +22,7 @@ _SENTENCE = 200
 
 
 @click.command("info")
-@index_option
-@json_option
+@index_json_options
 def info_command(index: str | None, as_json: bool) -> None:
     """Show what is in the index: tables, columns, rows, values, size."""
     info = api.open(index).info()
@@ -61,8 +60,7 @@ def _search_kinds(info: dict[str, Any]) -> str:
 
 @click.command("tables")
 @click.argument("pattern", required=False)
-@index_option
-@json_option
+@index_json_options
 def tables_command(pattern: str | None, index: str | None, as_json: bool) -> None:
     """List the tables of the lake; with PATTERN, only those that match.
 
@@ -86,8 +84,7 @@ def tables_command(pattern: str | None, index: str | None, as_json: bool) -> Non
 
 @click.command("columns")
 @click.argument("table")
-@index_option
-@json_option
+@index_json_options
 def columns_command(table: str, index: str | None, as_json: bool) -> None:
     """List the columns of TABLE: type, distinct values, nulls, uniqueness, examples.
 
@@ -95,7 +92,7 @@ def columns_command(table: str, index: str | None, as_json: bool) -> None:
     """
     found = api.open(index).table(table)
     if as_json:
-        print_json(_columns_json(found))
+        print_json(found.to_dict())
         return
     _print_reading(found)
     heads = ["column", "type", "distinct", "nulls", "unique", "key", "indexed", "examples"]
@@ -116,24 +113,6 @@ def columns_command(table: str, index: str | None, as_json: bool) -> None:
             ]
         )
     print_table(heads, rows, right=["distinct", "nulls", "unique", "key"])
-
-
-def _columns_json(table: LakeTable) -> dict[str, Any]:
-    entry = table.entry
-    columns = []
-    for column in table.columns():
-        profile = asdict(column.profile)
-        columns.append({"column": column.name, "indexed": column.indexed, **profile})
-    return {
-        "table": entry.name,
-        "source": entry.source,
-        "format": entry.format,
-        "rows": entry.rows,
-        "dialect": asdict(entry.dialect) if entry.dialect else None,
-        "losses": [asdict(loss) for loss in entry.losses],
-        "notes": list(entry.notes),
-        "columns": columns,
-    }
 
 
 def _print_reading(table: LakeTable) -> None:
@@ -164,8 +143,7 @@ def _print_reading(table: LakeTable) -> None:
 @click.command("show")
 @click.argument("table")
 @click.option("-n", "--rows", "limit", default=10, show_default=True, help="How many rows to show.")
-@index_option
-@json_option
+@index_json_options
 def show_command(table: str, limit: int, index: str | None, as_json: bool) -> None:
     """Show the first rows of TABLE, rebuilt from the index."""
     found = api.open(index).table(table)
@@ -181,8 +159,7 @@ def show_command(table: str, limit: int, index: str | None, as_json: bool) -> No
 
 
 @click.command("skipped")
-@index_option
-@json_option
+@index_json_options
 def skipped_command(index: str | None, as_json: bool) -> None:
     """List the files, and parts of files, that were skipped, and why."""
     found = api.open(index).skipped()
@@ -197,8 +174,7 @@ def skipped_command(index: str | None, as_json: bool) -> None:
 
 
 @click.command("check")
-@index_option
-@json_option
+@index_json_options
 def check_command(index: str | None, as_json: bool) -> None:
     """Verify the checksums and the consistency of every segment.
 

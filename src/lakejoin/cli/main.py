@@ -12,85 +12,63 @@ import click
 from lakejoin import __version__
 from lakejoin.errors import LakejoinError
 
-# Commands by what one wants: module, function, and a phrase. A module is imported only when its
-# command runs or shows help.
+# Commands by what one wants, each with a phrase.
 _GROUPS = {
     "Index a lake, and look at it": {
-        "demo": ("demo_command:demo_command", "build, index and explore a lake of real data"),
-        "index": (
-            "build_commands:index_command",
-            "index a folder of CSV, JSON, Parquet, Excel … files",
-        ),
-        "compact": ("build_commands:compact_command", "merge small segments of the index"),
-        "info": ("lake_commands:info_command", "show what is in the index"),
-        "tables": ("lake_commands:tables_command", "list the tables"),
-        "columns": ("lake_commands:columns_command", "list the columns of a table"),
-        "show": ("lake_commands:show_command", "show the first rows of a table"),
-        "skipped": ("lake_commands:skipped_command", "list the files that were skipped, and why"),
-        "check": ("lake_commands:check_command", "verify the files of the index"),
+        "demo": "build, index and explore a lake of real data",
+        "index": "index a folder of CSV, JSON, Parquet, Excel … files",
+        "compact": "merge small segments of the index",
+        "info": "show what is in the index",
+        "tables": "list the tables",
+        "columns": "list the columns of a table",
+        "show": "show the first rows of a table",
+        "skipped": "list the files that were skipped, and why",
+        "check": "verify the files of the index",
     },
     "Find tables": {
-        "search": (
-            "search_command:search_command",
-            "find tables that join with yours, and what they add",
-        ),
-        "union": ("union_command:union_command", "find tables with rows to append to yours"),
-        "paths": ("graph_commands:paths_command", "find chains of joins from one table to another"),
-        "graph": (
-            "graph_commands:graph_command",
-            "count all joins of the lake; see what a table reaches",
-        ),
+        "search": "find tables that join with yours, and what they add",
+        "union": "find tables with rows to append to yours",
+        "paths": "find chains of joins from one table to another",
+        "graph": "count all joins of the lake; see what a table reaches",
     },
     "Find tables with one engine": {
-        "overlap": (
-            "engine_commands:overlap_command",
-            "columns that share the most values with yours",
-        ),
-        "containment": (
-            "engine_commands:containment_command",
-            "columns that contain most of your values",
-        ),
-        "composite": (
-            "engine_commands:composite_command",
-            "tables that contain your combinations of values",
-        ),
-        "similar": (
-            "engine_commands:similar_command",
-            "text columns of similar meaning or spelling",
-        ),
-        "nearby": ("engine_commands:nearby_command", "close numbers, coordinates or vectors"),
+        "overlap": "columns that share the most values with yours",
+        "containment": "columns that contain most of your values",
+        "composite": "tables that contain your combinations of values",
+        "similar": "text columns of similar meaning or spelling",
+        "nearby": "close numbers, coordinates or vectors",
     },
     "Join": {
-        "join": ("join_command:join_command", "join two tables, and find out how"),
-        "predicates": (
-            "predicate_commands:predicates_command",
-            "find which columns of tables to equate",
-        ),
-        "relations": (
-            "predicate_commands:relations_command",
-            "find which tables refer to which: foreign keys",
-        ),
-        "enrich": (
-            "enrich_command:enrich_command",
-            "add columns that help to predict one of yours",
-        ),
+        "join": "join two tables, and find out how",
+        "predicates": "find which columns of tables to equate",
+        "relations": "find which tables refer to which: foreign keys",
+        "enrich": "add columns that help to predict one of yours",
     },
     "Serve": {
-        "serve": ("serve_commands:serve_command", "serve the lake as a web page and REST API"),
-        "mcp": ("serve_commands:mcp_command", "serve the lake to AI agents"),
+        "serve": "serve the lake as a web page and REST API",
+        "mcp": "serve the lake to AI agents",
     },
 }
-_COMMANDS = {name: row[0] for group in _GROUPS.values() for name, row in group.items()}
+_READERS = ("info", "tables", "columns", "show", "skipped", "check")
+_SEARCHES = ("search", *_GROUPS["Find tables with one engine"])
+# A module is imported only when its command runs or shows help.
+_MODULES = {
+    **{name: f"{name}_command" for name in ("demo", "union", "join", "enrich")},
+    **dict.fromkeys(("index", "compact"), "build_commands"),
+    **dict.fromkeys(_READERS, "lake_commands"),
+    **dict.fromkeys(_SEARCHES, "search_commands"),
+    **dict.fromkeys(("paths", "graph"), "graph_commands"),
+    **dict.fromkeys(("predicates", "relations"), "predicate_commands"),
+    **dict.fromkeys(("serve", "mcp"), "serve_commands"),
+}
 _UNTOUCHED = "stopped; existing files are untouched"
 # Messages for Ctrl-C. Commands that write replace existing files only when they are done.
 _STOPPED = {
     **dict.fromkeys(
-        ("search", *_GROUPS["Find tables with one engine"], "predicates", "relations", "paths"),
+        (*_SEARCHES, "predicates", "relations", "paths"),
         "the search was stopped; nothing was changed",
     ),
-    **dict.fromkeys(
-        ("info", "tables", "columns", "show", "skipped", "check"), "stopped; nothing was changed"
-    ),
+    **dict.fromkeys(_READERS, "stopped; nothing was changed"),
     **dict.fromkeys(("mcp", "serve"), "the server was stopped"),
 }
 
@@ -110,23 +88,22 @@ class _LazyGroup(click.Group):
             raise _Stopped(_STOPPED.get(ctx.invoked_subcommand or "", _UNTOUCHED)) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return [name for group in _GROUPS.values() for name in group]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         for title, group in _GROUPS.items():
             formatter.write(f"{title}:\n")
-            for name, (_, phrase) in group.items():
+            for name, phrase in group.items():
                 formatter.write(f"  {name:<12} {phrase}\n")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         from importlib import import_module
 
-        location = _COMMANDS.get(cmd_name)
-        if location is None:
+        if cmd_name not in _MODULES:
             return None
-        module, name = location.split(":")
-        command: click.Command = getattr(import_module(f"lakejoin.cli.{module}"), name)
+        module = import_module(f"lakejoin.cli.{_MODULES[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
 

@@ -18,7 +18,6 @@ CODE_TARGETS = ("sql", "standard-sql", "pandas", "polars", "pyspark")
 
 
 def index_option(command: Command) -> Command:
-    """`--index DIR`."""
     return click.option(
         "--index",
         metavar="DIR",
@@ -27,13 +26,25 @@ def index_option(command: Command) -> Command:
 
 
 def json_option(command: Command) -> Command:
-    """`--json`."""
     return click.option(
         "--json",
         "as_json",
         is_flag=True,
         help="Print JSON; docs/json.md lists its keys.",
     )(command)
+
+
+def index_json_options(command: Command) -> Command:
+    """`--index DIR` and `--json`."""
+    return index_option(json_option(command))
+
+
+def count_option(
+    *names: str, default: int, help: str, least: int = 1, most: int | None = None, **more: Any
+) -> Callable[[Command], Command]:
+    """An option for a number of things, with its default in the help."""
+    kind = click.IntRange(least, most)
+    return click.option(*names, type=kind, default=default, show_default=True, help=help, **more)
 
 
 def cluster_options(command: Command) -> Command:
@@ -124,7 +135,7 @@ def run_options(explain_help: str) -> Callable[[Command], Command]:
             run = SearchRun(**{name: arguments.pop(name) for name in SearchRun.__slots__})
             command(run, **arguments)
 
-        wrapped: Command = cluster_options(index_option(json_option(run_command)))
+        wrapped: Command = cluster_options(index_json_options(run_command))
         wrapped = click.option(
             "--batch",
             metavar="FOLDER",

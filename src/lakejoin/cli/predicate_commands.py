@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from lakejoin.cli.options import CODE_TARGETS, index_option, json_option
-from lakejoin.cli.terminal import print_json, status_or_explanation
-from lakejoin.errors import InputError, NoJoin
+from lakejoin.cli.options import CODE_TARGETS, count_option, index_json_options
+from lakejoin.cli.terminal import print_json, status_or_explanation, stop_without_join
+from lakejoin.errors import InputError
 from lakejoin.inputs import NearbyIndex, resolve_table
 
 _MOST_PREDICATES = 100_000
@@ -22,24 +22,15 @@ _MOST_PREDICATES = 100_000
     help="The kind of result to optimize for; see above.",
 )
 @click.option("-n", "--number", default=5, show_default=True, help="How many predicates to show.")
-@click.option(
-    "--rows",
-    "shown",
-    type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    help="How many joined rows to show.",
-)
+@count_option("--rows", "shown", default=3, least=0, help="How many joined rows to show.")
 @click.option("--code", type=click.Choice(CODE_TARGETS), help="Print the best join as code.")
-@click.option(
+@count_option(
     "--most",
-    type=click.IntRange(min=0),
     default=_MOST_PREDICATES,
-    show_default=True,
+    least=0,
     help="Examine at most this many predicates; 0 for no limit.",
 )
-@index_option
-@json_option
+@index_json_options
 def predicates_command(
     tables: tuple[str, ...],
     prefer: str,
@@ -59,11 +50,11 @@ def predicates_command(
 
     \b
     --prefer
-      coverage  (h1)  most rows find a partner: reach all customers who have an order
+      coverage  (h1)  most matching rows: reach all customers who have an order
       groups    (h2)  most distinct keys: distinguish as many items as possible
       compact   (h3)  smallest full outer join: merge two lists
       balanced  (h4)  many keys with similar numbers of rows: a monthly bill for each customer
-      strength  (h5)  many rows find a partner, few find several: who placed this order?
+      strength  (h5)  many matching rows, few that match several: who placed this order?
 
     \b
     Examples:
@@ -74,7 +65,6 @@ def predicates_command(
     """
     from lakejoin.cli.join_output import join_code, print_predicates
     from lakejoin.joins.join_inputs import common_value_rules
-    from lakejoin.joins.json_report import predicate_report
     from lakejoin.joins.predicates.join_predicate import best_predicates
     from lakejoin.joins.predicates.predicate_finder import PredicateOptions
     from lakejoin.joins.predicates.preferences import find_preference
@@ -88,19 +78,17 @@ def predicates_command(
         rules = common_value_rules(inputs)
         options = PredicateOptions(preference, number, rules, most=most or None)
         found = best_predicates(inputs, options, progress)
-        report = predicate_report(found, shown, index)
-    if code is not None and found:
+        report = found.to_dict(shown, index)
+    if not found:
+        stop_without_join("; ".join([found.none, *found.notes]), report, as_json)
+    if code is not None:
         report["code"] = join_code(found.winner, code, tables)
     if as_json:
         print_json(report)
-    elif not found:
-        raise NoJoin("; ".join([found.none, *found.notes]))
     elif code is not None:
         click.echo(report["code"])
     else:
         print_predicates(found, report)
-    if not found:
-        raise SystemExit(NoJoin.exit_code)
 
 
 @click.command("relations")
@@ -110,8 +98,7 @@ def predicates_command(
     type=click.Choice(["mermaid", "graphviz"]),
     help="Print the foreign keys as the source of a Mermaid or Graphviz diagram.",
 )
-@index_option
-@json_option
+@index_json_options
 def relations_command(
     source: str | None, diagram: str | None, index: str | None, as_json: bool
 ) -> None:

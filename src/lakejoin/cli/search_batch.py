@@ -17,8 +17,8 @@ import click
 
 from lakejoin.cli.build_commands import show_progress
 from lakejoin.cli.engine_output import TypedQuery, print_answers
-from lakejoin.cli.options import RESULTS_PER_ANSWER
-from lakejoin.cli.terminal import console
+from lakejoin.cli.options import RESULTS_PER_ANSWER, parse_settings
+from lakejoin.cli.terminal import console, count_files
 from lakejoin.errors import InputError, LakejoinError, UnreadableFile
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lakejoin.ranking.answer import FusedAnswer
     from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.search.options import SearchOptions
+    from lakejoin.spark.task_runner import Cluster
 
     BatchAnswer: TypeAlias = "Answer | Answers | FusedAnswer | WorkerAnswer"
 
@@ -48,16 +49,12 @@ _TABLE_EXTENSIONS = {
 }
 
 
-def run_batch(
-    lake: Lake,
-    run: SearchRun,
-    options: SearchOptions,
-    search_many: Callable[..., Iterator[Any]] | None = None,
-) -> None:
-    """Search with every table that --batch names; a failure does not affect the others.
+def run_batch(lake: Lake, run: SearchRun, options: SearchOptions) -> None:
+    """Search with every table that --batch names, here or on a cluster; a failure does not affect
+    the others.
 
     Files that are not meant to be tables are skipped and listed. If any search failed, raises once
-    everything is printed. `search_many` replaces `lake.search_many`, to search on a cluster.
+    everything is printed.
     """
     from lakejoin.search.answer import Failed
 
@@ -67,13 +64,17 @@ def run_batch(
     screen = console()
     searched = 0
     with contextlib.ExitStack() as stack:
-        if search_many is None:
+        answers: Iterator[Any]
+        if run.master is None and not run.conf:
             show = stack.enter_context(_progress(len(queries)))
             answers = lake.search_many(queries, on, lake.search_with, options=options)
         else:
+            from lakejoin.spark.task_runner import Cluster
+
             show = _show_nothing
+            cluster = Cluster(None, run.master, parse_settings(run.conf))
             listener = stack.enter_context(show_progress(quiet=False, answers=True))
-            answers = search_many(queries, on, options, listener)
+            answers = _search_on_spark(lake, cluster, queries, on, options, listener)
         for answer in answers:
             name = queries.answered()
             show(queries.begun)
@@ -102,7 +103,7 @@ def run_batch(
 
 
 def _show_nothing(done: int) -> None:
-    """Spark shows its own progress."""
+    """No progress: on Spark, which shows its own, and where there is no terminal."""
 
 
 def _answers(answer: BatchAnswer) -> Sequence[Answer | FusedAnswer | WorkerAnswer]:
@@ -250,22 +251,11 @@ def _progress(total: int) -> Iterator[Callable[[int], None]]:
     """Show progress on standard error, if it is a terminal."""
     screen = console(stderr=True)
     if not screen.is_terminal:
-        yield lambda done: None
+        yield _show_nothing
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("searching with"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("files"),
-        TimeElapsedColumn(),
-    )
     # Redirect standard output through the bar only if it is on the same screen, never a file.
-    shared = sys.stdout.isatty()
-    with Progress(*columns, console=screen, transient=True, redirect_stdout=shared) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda done: bar.update(task, completed=done)
+    with count_files(screen, "searching with", redirect_stdout=sys.stdout.isatty()) as show:
+        yield lambda done: show(done, total)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -276,40 +266,36 @@ class WorkerAnswer:
     text: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON values."""
         return self.document
 
     def __repr__(self) -> str:
         return self.text
 
 
-def on_spark(lake: Lake, master: str | None, conf: Sequence[str]) -> Callable[..., Iterator[Any]]:
-    """A function that does what `lake.search_many` does, on the cluster at `master`."""
-    from lakejoin.cli.options import parse_settings
+def _search_on_spark(
+    lake: Lake,
+    cluster: Cluster,
+    queries: Iterable[str],
+    on: Sequence[str] | None,
+    options: SearchOptions,
+    listener: Listener,
+) -> Iterator[Answer | Answers | Failed | WorkerAnswer]:
+    """What `lake.search_many` does, on a cluster."""
+    from lakejoin.pipeline.search_batches import check_batch_options
+    from lakejoin.spark.batch_search import search_batch
 
-    settings = parse_settings(conf)
+    check_batch_options(lake.snapshot, options)
+    names: list[str] = []
 
-    def search_many(
-        queries: Iterable[str], on: Any, options: SearchOptions, listener: Listener
-    ) -> Iterator[Answer | Answers | Failed | WorkerAnswer]:
-        from lakejoin.pipeline.search_batches import check_batch_options
-        from lakejoin.spark.batch_search import search_batch
-        from lakejoin.spark.task_runner import Cluster
+    def requests() -> Iterator[Any]:
+        for name in queries:
+            names.append(name)
+            yield name, on, options
 
-        check_batch_options(lake.snapshot, options)
-        names: list[str] = []
-
-        def requests() -> Iterator[Any]:
-            for name in queries:
-                names.append(name)
-                yield name, on, options
-
-        with Cluster(None, master, settings).open(listener) as spark:
-            answers = search_batch(spark, lake.snapshot, requests(), None, listener)
-            for position, done in enumerate(answers):
-                yield _as_answer(names[position], on, done)
-
-    return search_many
+    with cluster.open(listener) as spark:
+        answers = search_batch(spark, lake.snapshot, requests(), None, listener)
+        for position, done in enumerate(answers):
+            yield _as_answer(names[position], on, done)
 
 
 def _as_answer(name: str, on: Any, done: QueryOutcome) -> Answer | Answers | Failed | WorkerAnswer:

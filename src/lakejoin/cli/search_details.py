@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lakejoin.cli.terminal import print_lines, print_more, print_value_table, print_values
 from lakejoin.errors import InputError
 from lakejoin.render.report import line
-from lakejoin.text_format import counted, format_percent, seconds, size
+from lakejoin.text_format import counted, seconds, size
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,31 +21,7 @@ if TYPE_CHECKING:
     from lakejoin.search.tau_choice import Reach
 
 
-_NEAR_SHOWN = 12  # of the nearest pairs, the farthest pairs, and values without a partner
-
-
-def near_query_text(answer: Answer, tables: int) -> str:
-    """What was searched for, in words."""
-    assert answer.reach is not None
-    pairs = answer.measure == "all"
-    best = f"the {counted(answer.k, 'column')}" if answer.k else "the columns"
-    condition = _pairs_condition(answer) if pairs else _partners_condition(answer)
-    has = "has" if answer.k == 1 else "have"
-    return f"{best} of {counted(tables, 'table')} that {has} {condition} {answer.reach.text}"
-
-
-def _partners_condition(answer: Answer) -> str:
-    share = format_percent(answer.min) if answer.min else ""
-    if not answer.k:
-        return f"partners for at least {share} of the values" if share else "any partner"
-    return "partners for the most values" + (f", at least {share}," if share else "")
-
-
-def _pairs_condition(answer: Answer) -> str:
-    least = f"at least {format_percent(answer.min)} as many" if answer.min else ""
-    if not answer.k:
-        return f"{least} pairs as there are values" if least else "any pair"
-    return "the most pairs" + (f", {least} as there are values," if least else "")
+_NEAR_SHOWN = 12  # of the nearest pairs, the farthest pairs, and values that do not match
 
 
 def print_pairs_hint(screen: Console, result: Result) -> None:
@@ -60,7 +36,7 @@ def print_pairs_hint(screen: Console, result: Result) -> None:
 
 
 def print_near_values(screen: Console, result: Result, reach: Reach) -> None:
-    """Print the nearest pairs that differ, the farthest pairs, and values without a partner."""
+    """Print the nearest pairs that differ, the farthest pairs, and values that do not match."""
     from lakejoin.search.result import NearResult
 
     assert isinstance(result, NearResult)
@@ -82,7 +58,7 @@ def print_near_values(screen: Console, result: Result, reach: Reach) -> None:
         print_more(screen, others - 2 * _NEAR_SHOWN)
     missing = result.unmatched(_NEAR_SHOWN)
     total = result.query_size - result.matched
-    print_values(screen, "your values without a partner", missing, total)
+    print_values(screen, "your values that do not match", missing, total)
 
 
 def print_near_sql(screen: Console, result: Result, by: str) -> None:

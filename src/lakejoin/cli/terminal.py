@@ -6,9 +6,10 @@ import contextlib
 import json
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+from lakejoin.errors import NoJoin
 from lakejoin.render.layout import WIDE, clip_spans, fitted_widths, lay_out_row, lay_out_rows
 from lakejoin.render.report import Line, Report, Row, Span, Style, line
 from lakejoin.text_format import clip, counted
@@ -34,6 +35,14 @@ _STYLES: dict[Style, str] = {
 def print_json(value: Any) -> None:
     """Print one JSON document on standard output."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+def stop_without_join(why: str, report: Any, as_json: bool) -> NoReturn:
+    """End a command that found no join: print the report as JSON, or fail with the reason."""
+    if not as_json:
+        raise NoJoin(why)
+    print_json(report)
+    raise SystemExit(NoJoin.exit_code)
 
 
 def console(stderr: bool = False, file: IO[str] | None = None) -> Console:
@@ -113,13 +122,12 @@ def print_rows(screen: Console, report: Report) -> None:
 
 
 def print_row(screen: Console, report: Report, row: Row) -> None:
-    """Print one row of a report."""
     print_lines(screen, lay_out_row(report, row))
 
 
-def print_notes(screen: Console, notes: Iterable[str], indent: str = "") -> None:
+def print_notes(screen: Console, notes: Iterable[str]) -> None:
     """Print the notes of an answer, one per line."""
-    print_lines(screen, (line(f"{indent}note: {clip(note, 400)}", style="warn") for note in notes))
+    print_lines(screen, (line(f"note: {clip(note, 400)}", style="warn") for note in notes))
 
 
 def print_lines(screen: Console, lines: Iterable[Line]) -> None:
@@ -160,6 +168,25 @@ def print_more(screen: Console, more: int) -> None:
     """Print how many more there are, if any."""
     if more > 0:
         print_lines(screen, [line(f"… and {more:,} more; --json shows all", style="dim")])
+
+
+@contextlib.contextmanager
+def count_files(
+    screen: Console, doing: str, redirect_stdout: bool = True
+) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal; yields what shows how many files of how many are done."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn(doing),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("files"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=screen, transient=True, redirect_stdout=redirect_stdout) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 LONG_WAIT_SECONDS = 4.0  # seconds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin import api
-from lakejoin.cli.options import index_option, json_option
+from lakejoin.cli.options import index_json_options
 from lakejoin.cli.terminal import (
     console,
     explain_long_wait,
@@ -18,9 +18,10 @@ from lakejoin.cli.terminal import (
     print_table,
 )
 from lakejoin.errors import InputError
+from lakejoin.render.headlines import headline_union
 from lakejoin.render.report import line
 from lakejoin.search.options import DEFAULT_K
-from lakejoin.text_format import clip, counted, format_percent, seconds
+from lakejoin.text_format import counted, format_percent, seconds
 
 if TYPE_CHECKING:
     from lakejoin.union.answer import UnionAnswer, UnionResult
@@ -57,8 +58,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="With --out: the result whose rows are appended; repeatable.  [default: 1]",
 )
-@index_option
-@json_option
+@index_json_options
 def union_command(
     table: str,
     k: int | None,
@@ -140,11 +140,8 @@ def _json(
 
 def _print(answer: UnionAnswer, chosen: UnionResult | None, tables: int) -> None:
     screen = console()
-    among = counted(tables, "table")
-    found = f"{len(answer):,} of {among}" if len(answer) else f"none of {among}"
-    has = "has" if len(answer) in (0, 1) else "have"
-    head = f"{clip(answer.table, 200)}: {found} {has} rows that could be appended"
-    report = replace(answer.report(), title=line(head, style="bold"))
+    title = headline_union(answer.table, len(answer), tables)
+    report = replace(answer.report(), title=title)
     if chosen is not None:
         report = replace(report, rows=(chosen.row(),), after=())
     print_report(screen, report)

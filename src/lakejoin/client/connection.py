@@ -98,14 +98,14 @@ class Connection:
     def get(self, path: str, **parameters: Any) -> Json:
         """GET JSON; parameters that are None are left out."""
         with self._translated_errors():
-            answer = self._client.get(path, params=_without_none(parameters))
+            answer = self._client.get(path, params=without_none(parameters))
         return self._json(answer)
 
     def post(self, path: str, body: Mapping[str, Any], progress: Progress | None = None) -> Json:
         """POST JSON and return JSON; `progress` is called with what is being done meanwhile."""
         if progress is None:
             with self._translated_errors():
-                answer = self._client.post(path, json=_without_none(body))
+                answer = self._client.post(path, json=without_none(body))
             return self._json(answer)
         done: Json = {}
         for name, data in self.events(path, body):
@@ -121,7 +121,7 @@ class Connection:
         headers = {"Accept": "text/event-stream"}
         with (
             self._translated_errors(),
-            self._client.stream("POST", path, json=_without_none(body), headers=headers) as answer,
+            self._client.stream("POST", path, json=without_none(body), headers=headers) as answer,
         ):
             if answer.status_code != 200:
                 answer.read()
@@ -139,14 +139,14 @@ class Connection:
         headers = {"Content-Type": "application/octet-stream"}
         with self._translated_errors():
             answer = self._client.post(
-                path, params=_without_none(parameters), content=content, headers=headers
+                path, params=without_none(parameters), content=content, headers=headers
             )
         return self._json(answer)
 
     @contextmanager
     def download(self, path: str, **parameters: Any) -> Iterator[IO[bytes]]:
         """GET bytes, as a file that is read while they arrive."""
-        request = self._client.stream("GET", path, params=_without_none(parameters))
+        request = self._client.stream("GET", path, params=without_none(parameters))
         with self._translated_errors(), request as answer:
             if answer.status_code != 200:
                 answer.read()
@@ -237,7 +237,8 @@ def _events(lines: Iterable[str]) -> Iterator[tuple[str, Json]]:
             data.append(value)
 
 
-def _without_none(fields: Mapping[str, Any]) -> Json:
+def without_none(fields: Mapping[str, Any]) -> Json:
+    """The fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin.client.remote_table import table_id
 from lakejoin.errors import InputError, NoJoin
+from lakejoin.render.answer_base import PrintedReport
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,10 +25,11 @@ MAX_VALUES = 1_000  # the most values that a server returns
 
 @dataclass(frozen=True)
 class RemoteValues:
-    """Lists the values of a result of a search on a server."""
+    """Lists the values of a result of a search on a server; not of a preliminary one, which has no
+    search."""
 
     connection: Connection
-    search: Json
+    search: Json | None
     rank: int
     miss: bool | None = None
 
@@ -47,23 +49,10 @@ class RemoteValues:
         return answer["sql"]
 
     def _explain(self, limit: int | None) -> Json:
+        if self.search is None:
+            raise InputError("this answer is preliminary: use the final one")
         body = {"rank": self.rank, "limit": limit or MAX_VALUES, "miss": self.miss}
         return self.connection.post("/explain", {"search": self.search, **body})
-
-
-class PreliminaryValues:
-    """Refuses to list the values of a preliminary answer."""
-
-    def matches(self, limit: int | None) -> pa.Table:
-        """Raises an error."""
-        del limit
-        raise InputError("this answer is preliminary: use the final one")
-
-    unmatched = matches
-
-    def sql(self) -> str:
-        """Raises an error."""
-        raise InputError("this answer is preliminary: use the final one")
 
 
 def _to_rows(items: list[Json]) -> pa.Table:
@@ -80,7 +69,7 @@ def _to_rows(items: list[Json]) -> pa.Table:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RemoteJoin:
+class RemoteJoin(PrintedReport):
     """How two tables join; false if no join was found.
 
     The figures of `lakejoin join --json` are attributes (`rows`, `left_joined`, `sure`, …). `run`
@@ -134,16 +123,6 @@ class RemoteJoin:
         from lakejoin.joins.join_report import describe_join
 
         return describe_join(self.fields)
-
-    def __repr__(self) -> str:
-        from lakejoin.render.text import render_text
-
-        return render_text(self.report())
-
-    def _repr_html_(self) -> str:
-        from lakejoin.render.html import render_html
-
-        return render_html(self.report())
 
 
 @dataclass(frozen=True)

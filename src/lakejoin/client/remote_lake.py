@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from lakejoin.client.connection import (
     Address,
@@ -16,31 +15,24 @@ from lakejoin.client.connection import (
     pair_fields,
     refuse_options,
     search_fields,
+    without_none,
 )
-from lakejoin.client.remote_answers import (
-    PreliminaryValues,
-    RemoteGraph,
-    RemoteJoin,
-    RemoteValues,
-)
-from lakejoin.client.remote_table import RemoteTable, table_id, upload
+from lakejoin.client.remote_answers import RemoteGraph, RemoteJoin, RemoteValues
+from lakejoin.client.remote_table import KINDS, RemoteTable, table_id, upload
 from lakejoin.errors import InputError
 from lakejoin.joins.options import MatchOptions, aggregate_functions
-from lakejoin.lake_search import check_column_count, distance_options, search_method
-from lakejoin.search.options import DEFAULT_K, ByMeaning, SearchOptions, VectorDistance
+from lakejoin.lake_search import LakeSearch, check_column_count
+from lakejoin.search.options import DEFAULT_K, SearchOptions
 
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.join_predicate import Predicates
     from lakejoin.paths.answer import Paths
     from lakejoin.ranking.answer import FusedAnswer
-    from lakejoin.search.answer import Answer, Answers, Failed
+    from lakejoin.search.answer import Answer, Answers
     from lakejoin.search.query_columns import ColumnSelection
     from lakejoin.union.answer import UnionAnswer
 
-    SearchAnswer: TypeAlias = Answer | Answers | FusedAnswer
-
 _PAGE = 1_000  # tables per request
-_THREADS = 4  # concurrent requests
 
 
 def connect(url: str, token: str | None = None, *, timeout: float | None = 600) -> RemoteLake:
@@ -59,17 +51,23 @@ def connect(url: str, token: str | None = None, *, timeout: float | None = 600) 
     return RemoteLake(connection, connection.get("/info"))
 
 
-class RemoteLake:
+class RemoteLake(LakeSearch):
     """A lake on a server. All work is done on the server; local tables are uploaded.
 
     A `table` is the path of a local file (or `file#part`), the name of a table of the lake, a
     `RemoteTable`, or a frame (pandas, polars, Arrow, DuckDB, a mapping of columns, a list of
     values). To use a local table several times, upload it once: `mine = lake.upload("mine.csv")`.
 
+    Servers choose the algorithm of `overlap` and the initial column of `composite`, verify every
+    count, count values that have a match, and compare vectors by L2.
+
     >>> with lakejoin.connect(server.url) as lake:
     ...     lake.overlap("mine.csv", on="city")[0].table
     'cities.csv'
     """
+
+    _table_class = RemoteTable
+    _threads = 4  # concurrent requests
 
     def __init__(self, connection: Connection, info: Json) -> None:
         self._connection = connection
@@ -120,8 +118,8 @@ class RemoteLake:
 
     def table(self, name: str) -> RemoteTable:
         """The table with this name or id (`upload:…`, `result:…`)."""
-        data = self._connection.get("/table", table=table_id(self._connection, _named(name)))
-        return RemoteTable(self._connection, data)
+        id = name if name.startswith(KINDS) else f"lake:{name}"  # never a local file
+        return RemoteTable(self._connection, self._connection.get("/table", table=id))
 
     def upload(self, table: Any, name: str | None = None) -> RemoteTable:
         """Upload a file or a frame, under its own name or another."""
@@ -137,100 +135,8 @@ class RemoteLake:
 
     def search(self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K) -> FusedAnswer:
         """Find the `k` tables of the lake that join best with `table`, like `Lake.search`."""
-        query_id = table_id(self._connection, table)
-        columns = column_fields(on, self._names(query_id))
-        request = {"table": query_id, "on": columns, "k": k, "by": "fused"}
+        request = self._fused_request(table, on, k)
         return self._fused(self._connection.post("/search", request), request)
-
-    def overlap(
-        self,
-        table: Any,
-        on: ColumnSelection = None,
-        k: int = DEFAULT_K,
-        *,
-        min_share: float | None = None,
-        skip_copies: bool = False,
-        algorithm: str = "auto",
-    ) -> Answer | Answers:
-        """Find the columns that share the most values with a column, like `Lake.overlap`; servers
-        choose the algorithm."""
-        options = SearchOptions("overlap", k, min_share, skip_copies, algorithm=algorithm)
-        return self._search_columns(table, on, options, is_key=False)
-
-    def containment(
-        self,
-        table: Any,
-        on: ColumnSelection = None,
-        *,
-        min_share: float | None = None,
-        k: int | None = None,
-        skip_copies: bool = False,
-        verify: bool = True,
-    ) -> Answer | Answers:
-        """Find every column that contains enough of a column's values, like `Lake.containment`;
-        servers always verify."""
-        options = SearchOptions("containment", k, min_share, skip_copies, verify)
-        return self._search_columns(table, on, options, is_key=False)
-
-    def composite(
-        self,
-        table: Any,
-        on: ColumnSelection,
-        k: int | None = DEFAULT_K,
-        *,
-        min_share: float | None = None,
-        skip_copies: bool = False,
-        initial: str | int | None = None,
-    ) -> Answer:
-        """Find the tables with the most combinations of several columns, like `Lake.composite`;
-        servers choose the initial column."""
-        by = "containment" if k is None else "overlap"
-        options = SearchOptions(by, k, min_share, skip_copies, initial=initial)
-        answer = self._search_columns(table, on, options, is_key=True)
-        assert not isinstance(answer, tuple), "a key has one answer"
-        return answer
-
-    def similar(
-        self,
-        table: Any,
-        on: ColumnSelection = None,
-        k: int | None = None,
-        *,
-        tau: float | str | None = None,
-        measure: str = "hit",
-        min_share: float | None = None,
-        skip_copies: bool = False,
-    ) -> Answer | Answers:
-        """Find text columns of similar meaning or spelling, like `Lake.similar`; servers count
-        values that have a partner."""
-        near = ByMeaning(tau, None, measure)
-        options = SearchOptions("meaning", k, min_share, skip_copies, near=near)
-        return self._search_columns(table, on, options, is_key=False)
-
-    def nearby(
-        self,
-        table: Any,
-        on: ColumnSelection = None,
-        k: int | None = None,
-        *,
-        within: float | str | VectorDistance,
-        measure: str = "hit",
-        min_share: float | None = None,
-        skip_copies: bool = False,
-    ) -> Answer:
-        """Find columns of close numbers, coordinates or vectors, like `Lake.nearby`; servers count
-        values that have a partner, and compare vectors by L2."""
-        near = distance_options(within, measure)
-        options = SearchOptions("distance", k, min_share, skip_copies, near=near)
-        answer = self._search_columns(table, on, options)
-        assert not isinstance(answer, tuple), "points have one answer"
-        return answer
-
-    def search_with(self, table: Any, on: ColumnSelection, options: SearchOptions) -> SearchAnswer:
-        """Search as `options` say, like `Lake.search_with`."""
-        if options.by == "fused":
-            return self.search(table, on, options.k or DEFAULT_K)
-        return self._search_columns(table, on, options)
 
     def _search_columns(
         self, table: Any, on: ColumnSelection, options: SearchOptions, is_key: bool | None = None
@@ -254,44 +160,12 @@ class RemoteLake:
     ) -> Iterator[FusedAnswer]:
         """Yield the answers of a fused search as they improve; the last one is `final`. Closing
         the iterator stops the search on the server."""
-        query_id = table_id(self._connection, table)
-        request = {
-            "table": query_id,
-            "on": column_fields(on, self._names(query_id)),
-            "by": "fused",
-            "k": k,
-        }
+        request = self._fused_request(table, on, k)
         for name, data in self._connection.events("/search", request):
             if name == "partial":
                 yield self._fused(data, None)
             elif name == "done":
                 yield self._fused(data, request)
-
-    def search_many(
-        self,
-        queries: Iterable[Any],
-        on: ColumnSelection = None,
-        method: str | Callable[..., SearchAnswer] = "search",
-        threads: int | None = None,
-        **options: Any,
-    ) -> Iterator[SearchAnswer | Failed]:
-        """Search for many queries with several threads, like `Lake.search_many`; yields the answers
-        in order."""
-        from lakejoin.search.answer import search_each, split_query
-        from lakejoin.search.query_columns import to_column_list
-
-        search = search_method(self, method)
-        on = to_column_list(on)  # an iterator can be read only once, and every query needs it
-
-        def search_one(query: Any) -> SearchAnswer:
-            answer: SearchAnswer = search(*split_query(query, on), **options)
-            return answer
-
-        def name_of(query: Any) -> tuple[str, ColumnSelection]:
-            table, columns = split_query(query, on)
-            return _query_name(table), columns
-
-        return search_each(queries, search_one, name_of, threads or _THREADS)
 
     def union(self, table: Any, k: int = DEFAULT_K) -> UnionAnswer:
         """Find the tables of the lake whose rows could be appended to `table`, best first."""
@@ -333,11 +207,12 @@ class RemoteLake:
             "tau": details.tau,
         }
         data = self._connection.post("/join", {"left": left_id, **request}, progress)
-        step = {name: value for name, value in request.items() if value is not None}
 
         def run(columns: Sequence[str] | None) -> RemoteTable:
-            chosen = {} if columns is None else {"columns": list(columns)}
-            return self._run_step(left_id, {"kind": "join", **step, **chosen})
+            kept = None if columns is None else list(columns)
+            step = without_none({"kind": "join", **request, "columns": kept})
+            made = self._connection.post("/chains", {"start": left_id, "steps": [step]})
+            return RemoteTable(self._connection, made["tables"][-1])
 
         return RemoteJoin(data, run)
 
@@ -381,10 +256,15 @@ class RemoteLake:
 
     # -- helpers -------------------------------------------------------------------------------
 
-    def _answer(self, request: Json) -> Answer:
-        from lakejoin.search.detached_answer import read_answer
+    def _fused_request(self, table: Any, on: ColumnSelection, k: int) -> Json:
+        query_id = table_id(self._connection, table)
+        columns = column_fields(on, self._names(query_id))
+        return {"table": query_id, "on": columns, "k": k, "by": "fused"}
 
-        return read_answer(self._connection.post("/search", request), self._values(request))
+    def _answer(self, request: Json) -> Answer:
+        from lakejoin.search.answer import Answer
+
+        return Answer.from_dict(self._connection.post("/search", request), self._values(request))
 
     def _fused(self, data: Json, request: Json | None) -> FusedAnswer:
         """Read an answer; without a request it is preliminary."""
@@ -395,27 +275,10 @@ class RemoteLake:
 
     def _values(
         self, request: Json | None, miss: bool | None = None
-    ) -> Callable[[int], RemoteValues | PreliminaryValues]:
+    ) -> Callable[[int], RemoteValues]:
         """What lists the values of a result, by its rank."""
-        if request is None:
-            return lambda rank: PreliminaryValues()
-        search = {name: value for name, value in request.items() if value is not None}
+        search = None if request is None else without_none(request)
         return lambda rank: RemoteValues(self._connection, search, rank, miss)
 
     def _names(self, table: str) -> Names:
         return lambda: self.table(table).names
-
-    def _run_step(self, start: str, step: Json) -> RemoteTable:
-        data = self._connection.post("/chains", {"start": start, "steps": [step]})
-        return RemoteTable(self._connection, data["tables"][-1])
-
-
-def _named(name: str) -> str:
-    """The id of a table on the server, never a local file."""
-    return name if name.startswith(("lake:", "upload:", "result:")) else f"lake:{name}"
-
-
-def _query_name(table: Any) -> str:
-    if isinstance(table, RemoteTable):
-        return table.name
-    return os.fspath(table) if isinstance(table, str | os.PathLike) else "my_table"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from lakejoin.client.connection import Connection, Json
+from lakejoin.engines.query import FRAME_NAME
 from lakejoin.errors import InputError, ServerProblem, import_optional
 from lakejoin.model import ColumnProfile, ColumnType, Loss
 
@@ -149,23 +151,15 @@ def _read(body: IO[bytes], begin: int, end: int) -> pa.Table:
 
 
 def _profile(data: Json) -> ColumnProfile:
+    known = {field.name: data[field.name] for field in fields(ColumnProfile) if field.name in data}
+    examples, date_format = tuple(data.get("examples", ())), data.get("date_format") or ""
+    kind = ColumnType(data["type"])
     return ColumnProfile(
-        type=ColumnType(data["type"]),
-        rows=data["rows"],
-        nulls=data["nulls"],
-        distinct=data["distinct"],
-        uniqueness=data["uniqueness"],
-        min_length=data["min_length"],
-        max_length=data["max_length"],
-        mean_length=data["mean_length"],
-        key_likeness=data["key_likeness"],
-        examples=tuple(data.get("examples", ())),
-        date_format=data.get("date_format") or "",
+        **{**known, "type": kind, "examples": examples, "date_format": date_format}
     )
 
 
-MY_TABLE = "my_table"  # the name of a frame
-_KINDS = ("lake:", "upload:", "result:")
+KINDS = ("lake:", "upload:", "result:")
 
 
 def table_id(connection: Connection, table: Any) -> str:
@@ -174,7 +168,7 @@ def table_id(connection: Connection, table: Any) -> str:
     if isinstance(table, RemoteTable) and table.connection.url == connection.url:
         return table.id
     if isinstance(table, str):
-        if table.startswith(_KINDS):
+        if table.startswith(KINDS):
             return table
         if not _local_file(table)[0]:
             return f"lake:{table}"
@@ -197,7 +191,7 @@ def upload(connection: Connection, table: Any, name: str | None = None) -> Remot
         except OSError as problem:
             raise InputError(f"cannot read {text}: {problem.strerror}") from None
         return RemoteTable(connection, _chosen(data, text, part))
-    name = f"{(name or MY_TABLE).removesuffix('.arrow')}.arrow"
+    name = f"{(name or FRAME_NAME).removesuffix('.arrow')}.arrow"
     data = connection.send("/uploads", _arrow_file(_rows(table)), name=name)
     return RemoteTable(connection, _chosen(data, name, ""))
 

@@ -57,8 +57,8 @@ def _text(description: str, *choices: str) -> dict[str, Any]:
     return {**_TEXT, **({"enum": list(choices)} if choices else {}), "description": description}
 
 
-def _number(description: str, default: int, least: int, most: int) -> dict[str, Any]:
-    bounds = {"minimum": least, "maximum": most, "default": default}
+def _number(description: str, default: int, least: int, most: int | None = None) -> dict[str, Any]:
+    bounds = {"minimum": least, **({"maximum": most} if most else {}), "default": default}
     return {"type": "integer", **bounds, "description": description}
 
 
@@ -132,12 +132,7 @@ TOOLS = (
         {
             "table": _text(_TABLE),
             "rows": _number("How many rows to show.", DEFAULT_ROWS, 1, MOST_ROWS),
-            "begin": {
-                "type": "integer",
-                "minimum": 0,
-                "default": 0,
-                "description": "The zero-based index of the first row.",
-            },
+            "begin": _number("The zero-based index of the first row.", 0, 0),
             "columns": _texts("Show only these columns."),
         },
         ("table",),
@@ -157,7 +152,7 @@ TOOLS = (
                 "default lakejoin finds them."
             ),
             "how": _text(
-                "Which rows without a partner to keep; default: inner.",
+                "Which rows that do not match to keep; default: inner.",
                 *("inner", "left", "right", "full"),
             ),
             "by": _text(

@@ -11,7 +11,25 @@ from lakejoin.render.report import Report
 Item = TypeVar("Item")
 
 
-class AnswerBase(Sequence[Item]):
+class PrintedReport:
+    """What prints itself, as text and in notebooks, through its report."""
+
+    def report(self) -> Report:
+        """What is shown."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        from lakejoin.render.text import render_text
+
+        return render_text(self.report())
+
+    def _repr_html_(self) -> str:
+        from lakejoin.render.html import render_html
+
+        return render_html(self.report())
+
+
+class AnswerBase(PrintedReport, Sequence[Item]):
     """Results, best first; a slice is an answer of the same type.
 
     Subclasses are dataclasses with `results`, `notes` and `seconds`, and describe themselves as
@@ -38,20 +56,6 @@ class AnswerBase(Sequence[Item]):
             return cast(Self, replace(cast(Any, self), results=self.results[position]))
         return self.results[position]
 
-    def report(self) -> Report:
-        """What the answer shows."""
-        raise NotImplementedError
-
     def to_dict(self) -> dict[str, Any]:
         """The answer as a JSON object with stable keys."""
         raise NotImplementedError
-
-    def __repr__(self) -> str:
-        from lakejoin.render.text import render_text
-
-        return render_text(self.report())
-
-    def _repr_html_(self) -> str:
-        from lakejoin.render.html import render_html
-
-        return render_html(self.report())

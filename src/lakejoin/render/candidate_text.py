@@ -23,110 +23,65 @@ _REASONS = {
 }
 
 
-class MatchFields(Protocol):
-    """How values match: `kind` is equal, rewritten, meaning or near; the rest is for one kind."""
-
-    @property
-    def kind(self) -> str:
-        """How values match."""
-
-    @property
-    def programs(self) -> Sequence[object]:
-        """The programs that rewrite values, the query's first; they print as text."""
-
-    @property
-    def tau(self) -> float | None:
-        """The largest distance in meaning."""
-
-    @property
-    def sampled(self) -> int | None:
-        """The number of values that the figures were estimated from; None if all were counted."""
-
-    @property
-    def radius(self) -> DistanceLimit | None:
-        """The largest distance of points, in metres."""
-
-
 class FigureFields(Protocol):
-    """The figures of a match."""
+    """The figures of a match: how many of how many query values match, the shares of values and
+    rows, and the rows of the join per query row."""
 
     @property
-    def matched(self) -> int:
-        """The number of query values with a match."""
+    def matched(self) -> int: ...
+    @property
+    def query_size(self) -> int: ...
+    @property
+    def containment(self) -> float: ...
+    @property
+    def row_coverage(self) -> float | None: ...
+    @property
+    def fan_out(self) -> float | None: ...
+
+
+class CandidateFields(Protocol):
+    """A candidate, as `JoinCandidate` describes it: its columns, how values match, figures and
+    evidence. `how` and `why` are words; programs print as text."""
 
     @property
-    def query_size(self) -> int:
-        """The number of query values."""
-
+    def query_columns(self) -> Sequence[str]: ...
     @property
-    def containment(self) -> float:
-        """The share of query values with a match."""
-
+    def lake_columns(self) -> Sequence[str]: ...
     @property
-    def row_coverage(self) -> float | None:
-        """The share of query rows with a match."""
-
+    def kind(self) -> str: ...
     @property
-    def fan_out(self) -> float | None:
-        """The rows of the join per query row."""
-
-
-class JoinedColumns(Protocol):
-    """The columns of a candidate, and how their values match."""
-
+    def programs(self) -> Sequence[object]: ...
     @property
-    def kind(self) -> str:
-        """How values match."""
-
+    def tau(self) -> float | None: ...
     @property
-    def how(self) -> str:
-        """The programs, or how near values are, in words; empty for equal values."""
-
+    def sampled(self) -> int | None: ...
     @property
-    def query_columns(self) -> Sequence[str]:
-        """The columns of the query table."""
-
+    def radius(self) -> DistanceLimit | None: ...
     @property
-    def lake_columns(self) -> Sequence[str]:
-        """The columns of the lake table."""
-
-
-class CandidateFields(JoinedColumns, Protocol):
-    """A candidate: its columns, figures and evidence."""
-
+    def result(self) -> FigureFields: ...
     @property
-    def result(self) -> FigureFields:
-        """The figures."""
-
+    def how(self) -> str: ...
     @property
-    def why(self) -> str:
-        """The evidence, in words."""
+    def why(self) -> str: ...
 
 
 class ReasonFields(Protocol):
-    """One piece of evidence; the shares are those of the reason `values`."""
+    """One piece of evidence, as `Reason` describes it; the shares are those of `values`."""
 
     @property
-    def kind(self) -> str:
-        """What is compared: values, rarity, ends, rows or names."""
-
+    def kind(self) -> str: ...
     @property
-    def share(self) -> float | None:
-        """The share of values that match."""
-
+    def share(self) -> float | None: ...
     @property
-    def chance(self) -> float | None:
-        """The share of random values that would."""
-
+    def chance(self) -> float | None: ...
     @property
-    def unchanged(self) -> bool:
-        """Whether values are compared without rewriting."""
+    def unchanged(self) -> bool: ...
 
 
 # -- columns and values --------------------------------------------------------------------------
 
 
-def format_joined_columns(candidate: JoinedColumns) -> str:
+def format_joined_columns(candidate: CandidateFields) -> str:
     """Format the pairs of joined columns, as in `first = vorname and last = name`."""
     sign = "=" if candidate.kind == "equal" else "~"
     own, partners = candidate.query_columns, candidate.lake_columns
@@ -135,26 +90,26 @@ def format_joined_columns(candidate: JoinedColumns) -> str:
     return " and ".join(f"{a} {sign} {b}" for a, b in zip(own, partners, strict=True))
 
 
-def format_pairs(candidate: JoinedColumns) -> str:
+def format_pairs(candidate: CandidateFields) -> str:
     """Format the pairs of joined columns, and how their values match if they are not equal."""
     columns = format_joined_columns(candidate)
     return f"{columns} ({candidate.how})" if candidate.how else columns
 
 
-def describe_match(match: MatchFields) -> str:
+def describe_match(match: CandidateFields) -> str:
     """Describe how values match: the programs, or how near they are; empty for equal values."""
     limits = _describe_limits(match)
     return f"by meaning, {limits}" if limits and match.kind == "meaning" else limits
 
 
-def describe_kind(match: MatchFields) -> str:
+def describe_kind(match: CandidateFields) -> str:
     """Describe how unequal values match, with the kind of match; empty for equal values."""
     if match.kind == "equal":
         return ""
     return (_LABELS[match.kind] + to_one_line(_describe_limits(match))).rstrip(":, ")
 
 
-def _describe_limits(match: MatchFields) -> str:
+def _describe_limits(match: CandidateFields) -> str:
     if match.radius is not None:
         return f"within {format_metres(match.radius.amount)}"
     if match.tau is None:

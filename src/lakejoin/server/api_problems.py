@@ -53,7 +53,6 @@ class Problem(LakejoinError):
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Problem:
-        """Rebuild a problem from `to_dict`."""
         more = {key: value for key, value in fields.items() if key not in ("kind", "message")}
         return cls(fields["kind"], fields["message"], **more)
 
@@ -121,7 +120,6 @@ class SqlProblem(Problem, InputError):
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> SqlProblem:
-        """Rebuild a problem from `to_dict`."""
         return cls(fields["message"], TextPosition(**fields["at"]) if fields.get("at") else None)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -27,7 +27,6 @@ from lakejoin.server.guard import App, Guard
 from lakejoin.server.metrics import MetricsMiddleware
 from lakejoin.server.response_models import PROBLEMS
 from lakejoin.server.routes import job_routes, read_routes, upload_routes
-from lakejoin.server.routes import read_routes as telling
 from lakejoin.server.services import Services
 from lakejoin.server.settings import Settings
 
@@ -61,12 +60,8 @@ def build_application(services: Services) -> App:
         lifespan=lifespan,
     )
     app.state.services = services
-    for router in (
-        read_routes.router,
-        job_routes.router,
-        upload_routes.router,
-        telling.health_router,
-    ):
+    routers = read_routes.router, job_routes.router, upload_routes.router, read_routes.health_router
+    for router in routers:
         app.include_router(router, prefix=API, responses=PROBLEMS)
     _handle_errors(app)
     _serve_page(app)
@@ -138,12 +133,10 @@ class WatchedConnection(H11Protocol):
     _since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start checking."""
         super().connection_made(transport)
         self._check_progress()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop checking."""
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.child_pool import ChildPool, Listener
 from lakejoin.server.disk_cache import DiskCache
-from lakejoin.server.jobs.chain_steps import JoinRequest
-from lakejoin.server.sql.statement_runner import ColumnTypeHint, SqlRunner
+from lakejoin.server.jobs.join_jobs import JoinRequest
+from lakejoin.server.sql.statement_runner import SqlRunner, TargetType
 from lakejoin.server.workspace import (
     ARROW_SUFFIX,
     ServedTable,
@@ -22,6 +22,7 @@ from lakejoin.server.workspace import (
     Workspace,
     hash_id,
 )
+from lakejoin.values.plain_columns import is_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +45,7 @@ class ChainRunner:
         self, start: str, steps: Sequence[Step], listener: Listener
     ) -> list[TableDescription]:
         """Describe the start and the table of each step."""
-        table = await asyncio.to_thread(self.workspace.tables.open, start)
+        table = await asyncio.to_thread(self.workspace.open, start)
         infos = [await asyncio.to_thread(table.info)]
         for number, step in enumerate(steps, 1):
 
@@ -62,7 +63,7 @@ class ChainRunner:
         return await self._run_sql(left, str(step["sql"]), listener)
 
     async def _run_join(self, left: ServedTable, step: Step, listener: Listener) -> ServedTable:
-        right = await asyncio.to_thread(self.workspace.tables.open, step["right"])
+        right = await asyncio.to_thread(self.workspace.open, step["right"])
         request = JoinRequest.from_fields({**step, "left": str(left.id)})
         id = hash_id("join", _FORM, left.identity, right.identity, request.settings())
         if self.workspace.results.get(id) is None:
@@ -104,7 +105,7 @@ class ChainRunner:
         return self.workspace.results, id
 
     def _open_result(self, id: str) -> ServedTable:
-        return self.workspace.tables.open(TableId("result", id))
+        return self.workspace.open(TableId("result", id))
 
 
 @contextmanager
@@ -119,12 +120,10 @@ def _hold(shelf: DiskCache, id: str, table: ServedTable) -> Iterator[Path]:
         yield path
 
 
-def _types(info: TableDescription, schema: pa.Schema) -> dict[int, ColumnTypeHint]:
+def _types(info: TableDescription, schema: pa.Schema) -> dict[int, TargetType]:
     """The types of text columns whose content has an SQL type."""
-    import pyarrow.types as t
-
     return {
-        index: ColumnTypeHint(str(column["type"]), column["date_format"])
+        index: TargetType(str(column["type"]), column["date_format"])
         for index, (column, field) in enumerate(zip(info["columns"], schema, strict=True))
-        if column["type"] in _TYPED and (t.is_string(field.type) or t.is_large_string(field.type))
+        if column["type"] in _TYPED and is_text(field.type)
     }

@@ -89,16 +89,13 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
         return self._process.returncode is None
 
     async def run(self, job: Message, seconds: float, listener: Listener | None) -> Any:
-        """Run a job and return its answer."""
         self.jobs += 1
         watcher = asyncio.ensure_future(self._watch_memory())
         work = asyncio.ensure_future(self._exchange(job, listener))
@@ -240,7 +237,7 @@ class ChildPool:
         self._freed = asyncio.Condition()
         self._all: set[Child] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._waiting = 0
+        self.waiting = 0  # jobs that wait for a child
         self._closed = False
         self.killed = 0  # children that were killed early
 
@@ -248,11 +245,6 @@ class ChildPool:
         """Start the children; they warm up in the background."""
         for _ in range(self.kind.size):
             self._add()
-
-    @property
-    def waiting(self) -> int:
-        """How many jobs wait for a child."""
-        return self._waiting
 
     @property
     def busy(self) -> int:
@@ -301,9 +293,9 @@ class ChildPool:
         self._all.clear()
 
     async def _next(self, subject: str | None) -> Child:
-        if self._closed or self._waiting >= self.kind.max_waiting:
+        if self._closed or self.waiting >= self.kind.max_waiting:
             raise self._refusal()
-        self._waiting += 1
+        self.waiting += 1
         try:
             async with self._freed:
                 while True:
@@ -318,7 +310,7 @@ class ChildPool:
                     # It died while idle. The next one might too, so wait a little.
                     self._replace(child, _PAUSE_SECONDS)
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
 
     def _refusal(self) -> Problem:
         if self._closed:

@@ -101,7 +101,6 @@ class DiskCache:
         self.evict(keep=id)
 
     def remove(self, id: str) -> None:
-        """Remove an entry."""
         for ending in self.suffixes:
             self.path(id, ending).unlink(missing_ok=True)
 

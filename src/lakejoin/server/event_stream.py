@@ -7,13 +7,14 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.child_pool import Listener
+from lakejoin.server.services import ServicesDependency
 
 EVENTS = "text/event-stream"
 _ALIVE_SECONDS = 5.0  # without news, a progress event is repeated
@@ -21,21 +22,35 @@ _ALIVE_SECONDS = 5.0  # without news, a progress event is repeated
 Work = Callable[[Listener], Awaitable[Any]]
 
 
-async def respond(request: Request, work: Work) -> Response:
-    """Run the work and respond with JSON or events, as the Accept header asks."""
-    if EVENTS in request.headers.get("accept", ""):
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(_events(work), media_type=EVENTS, headers=headers)
-    working = asyncio.ensure_future(work(ignore_progress))
-    leaving = asyncio.ensure_future(_wait_for_disconnect(request))
-    try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise Problem("stopped", "the caller disconnected")
-        return JSONResponse(working.result())
-    finally:
-        leaving.cancel()
-        await _cancel(working)
+class LongRequest:
+    """A request for long work, answered with JSON or events, as its Accept header asks."""
+
+    def __init__(self, request: Request, services: ServicesDependency) -> None:
+        self.request = request
+        self.services = services
+
+    async def run_job(self, job: str, **fields: Any) -> Response:
+        """Run a job in a worker, and respond with its result."""
+        return await self.respond(lambda listener: self.services.run_job(job, listener, **fields))
+
+    async def respond(self, work: Work) -> Response:
+        """Run the work, and respond with its result."""
+        if EVENTS in self.request.headers.get("accept", ""):
+            headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+            return StreamingResponse(_events(work), media_type=EVENTS, headers=headers)
+        working = asyncio.ensure_future(work(ignore_progress))
+        leaving = asyncio.ensure_future(_wait_for_disconnect(self.request))
+        try:
+            await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise Problem("stopped", "the caller disconnected")
+            return JSONResponse(working.result())
+        finally:
+            leaving.cancel()
+            await _cancel(working)
+
+
+LongRequestDependency = Annotated[LongRequest, Depends()]
 
 
 def ignore_progress(event: str, data: Any) -> None:

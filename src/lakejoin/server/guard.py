@@ -55,7 +55,6 @@ class Guard:
         self._hosts = _hosts(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -71,7 +71,6 @@ class _Inbox:
         threading.Thread(target=self._read, args=[source], daemon=True).start()
 
     def next(self) -> Message:
-        """Wait for the next message."""
         return self._messages.get()
 
     def _read(self, source: IO[bytes]) -> None:

@@ -44,7 +44,6 @@ class MetricsMiddleware:
         self._measures = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -71,7 +70,6 @@ class _Gauges:
         self._services = services
 
     def collect(self) -> Iterator[Any]:
-        """The gauges."""
         services, workspace = self._services, self._services.workspace
         pools = {"worker": services.workers, "reader": services.readers, "sql": services.sql.pool}
         for name, text in (

@@ -81,7 +81,6 @@ class Services:
         self._uploads = 0
 
     async def start(self) -> None:
-        """Start the child processes."""
         await self.workers.start()
         await self.readers.start()
         await self.sql.start()
@@ -91,7 +90,6 @@ class Services:
         await asyncio.gather(self.workers.close(), self.readers.close(), self.sql.close())
 
     async def close(self) -> None:
-        """Stop everything."""
         await self.stop_children()
         for lane in (self._quick, self._long, self.downloads):
             lane.close()

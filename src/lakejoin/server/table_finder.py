@@ -13,6 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from lakejoin.lake import Lake
     from lakejoin.store.segment import Segment
+    from lakejoin.store.snapshot import Snapshot
 
 _MAX_VALUES = 50  # matching values per segment whose tables are looked up
 _SHOWN = 80  # characters of a value
@@ -29,7 +30,6 @@ class TableHit:
     match: str
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
         row = self.segment.catalog.tables.slice(self.table_index, 1).to_pylist()[0]
         table = {"table": row["name"], "rows": row["rows"], "columns": row["width"]}
         match = {"where": self.where, "column": self.column, "match": self.match}
@@ -42,34 +42,28 @@ def find_by_text(lake: Lake, text: str, limit: int, seconds: float = 0.5) -> dic
 
     Time grows with the bytes of names and then of values, up to `seconds`.
     """
-    text = text.strip()
-    hits: dict[tuple[int, int], TableHit] = {}
-    deadline = time.monotonic() + seconds
+    hits: dict[tuple[str, int], TableHit] = {}
     complete = True
-    if not text:
-        return {"tables": [], "complete": True}
-    segments = lake.snapshot.segments
-    folded = (
-        text.lower() if lake.snapshot.manifest.options.rules.fold else text
-    )  # like the indexed values
-    for find_hits in (_by_name, _by_column):
-        for index, segment in enumerate(segments):
-            for hit in find_hits(segment, text):
-                hits.setdefault((index, hit.table_index), hit)
-            if len(hits) >= limit:
-                break
-    for index, segment in enumerate(segments):
+    for hit in (
+        _hits(lake.snapshot, text.strip(), time.monotonic() + seconds) if text.strip() else ()
+    ):
+        if hit is None:
+            complete = False
+            break
+        hits.setdefault((hit.segment.record.id, hit.table_index), hit)
         if len(hits) >= limit:
             break
-        for value_hit in _by_value(segment, folded, deadline):
-            if value_hit is None:
-                complete = False
-                break
-            hits.setdefault((index, value_hit.table_index), value_hit)
-            if len(hits) >= limit:
-                break
-    shown = list(hits.values())[:limit]
-    return {"tables": [hit.to_dict() for hit in shown], "complete": complete}
+    return {"tables": [hit.to_dict() for hit in hits.values()], "complete": complete}
+
+
+def _hits(snapshot: Snapshot, text: str, deadline: float) -> Iterator[TableHit | None]:
+    """Tables with the text, by name, by column and by value; None once the time is up."""
+    for find_hits in (_by_name, _by_column):
+        for segment in snapshot.segments:
+            yield from find_hits(segment, text)
+    folded = text.lower() if snapshot.manifest.options.rules.fold else text  # like indexed values
+    for segment in snapshot.segments:
+        yield from _by_value(segment, folded, deadline)
 
 
 def _by_name(segment: Segment, text: str) -> Iterator[TableHit]:

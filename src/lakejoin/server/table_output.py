@@ -273,26 +273,25 @@ MAX_CELL_LENGTH = 300  # characters of a cell in a list of rows
 _SAFE_INTEGER = 2**53  # JavaScript rounds larger ones
 
 
-def rows_to_json(table: pa.Table, max_length: int | None = MAX_CELL_LENGTH) -> list[list[Any]]:
+def rows_to_json(table: pa.Table) -> list[list[Any]]:
     """Convert rows to lists of JSON values; long texts are cut and end in `…`.
 
     >>> import pyarrow as pa
     >>> rows_to_json(pa.table({"a": ["x", None], "b": [2**60, 1]}))
     [['x', '1152921504606846976'], [None, 1]]
     """
-    columns = [column_to_json(column, max_length) for column in table.columns]
+    columns = [column_to_json(column) for column in table.columns]
     return [list(row) for row in zip(*columns, strict=True)] if columns else []
 
 
-def column_to_json(column: pa.ChunkedArray, max_length: int | None = MAX_CELL_LENGTH) -> list[Any]:
+def column_to_json(column: pa.ChunkedArray, max_length: int = MAX_CELL_LENGTH) -> list[Any]:
     """Convert a column to JSON values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        if max_length is not None:
-            column = pc.utf8_slice_codeunits(column, 0, max_length + 1)
+        column = pc.utf8_slice_codeunits(column, 0, max_length + 1)
         return [_cut(cell, max_length) for cell in column.to_pylist()]
     if pa.types.is_boolean(kind):
         return list(column.to_pylist())
@@ -303,7 +302,7 @@ def column_to_json(column: pa.ChunkedArray, max_length: int | None = MAX_CELL_LE
     return [_cut(None if cell is None else str(cell), max_length) for cell in column.to_pylist()]
 
 
-def _cut(text: str | None, longest: int | None) -> str | None:
-    if text is None or longest is None or len(text) <= longest:
+def _cut(text: str | None, longest: int) -> str | None:
+    if text is None or len(text) <= longest:
         return text
     return text[: longest - 1] + "…"

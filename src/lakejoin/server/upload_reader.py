@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,29 +40,23 @@ def prepare(setup: Message) -> JobHandler:
     _warm_up(rules)
 
     def work(job: Message, tell: ProgressReporter) -> Any:
-        return _UploadReader(shelf, limits, rules, job, tell).tables()
+        path = Path(job["path"])
+        return _UploadReader(shelf, limits, rules, tell, path, job["name"], job["id"]).tables()
 
     return work
 
 
+@dataclass(frozen=True, slots=True)
 class _UploadReader:
     """Parses one file and stores its tables."""
 
-    def __init__(
-        self,
-        shelf: DiskCache,
-        limits: Limits,
-        rules: ValueRules,
-        job: Message,
-        tell: ProgressReporter,
-    ) -> None:
-        self._shelf = shelf
-        self._limits = limits
-        self._rules = rules
-        self._path = Path(job["path"])
-        self._name: str = job["name"]
-        self._id: str = job["id"]
-        self._tell = tell
+    shelf: DiskCache
+    limits: Limits
+    rules: ValueRules
+    tell: ProgressReporter
+    path: Path
+    name: str
+    id: str
 
     def tables(self) -> dict[str, Any]:
         """Store the tables of the file; returns their ids and what was skipped."""
@@ -76,28 +70,28 @@ class _UploadReader:
                 skipped.append({"name": stream.name, "reason": "too many tables", "detail": detail})
                 break
             else:
-                id = f"{self._id}-{len(ids)}" if ids else self._id
+                id = f"{self.id}-{len(ids)}" if ids else self.id
                 self._store(stream, id)
                 ids.append(id)
         if not ids:
             why = "; ".join(f"{item['name']}: {item['reason']}" for item in skipped[:3])
-            raise Problem("input", f"no table found in {self._name}" + (f": {why}" if why else ""))
+            raise Problem("input", f"no table found in {self.name}" + (f": {why}" if why else ""))
         return {"tables": ids, "skipped": skipped}
 
     def _streams(self) -> Iterator[TableStream | Skipped]:
         from lakejoin.formats.file_reader import open_tables_in_process, wrap_reader_errors
         from lakejoin.formats.table_stream import Blob
 
-        path = self._path
+        path = self.path
         limits = ReadLimits(
             cell_bytes=_CELL_BYTES,
-            columns=self._limits.upload_columns,
-            expanded_bytes=_EXPANSION * self._limits.upload_bytes,
+            columns=self.limits.upload_columns,
+            expanded_bytes=_EXPANSION * self.limits.upload_bytes,
         )
         size = path.stat().st_size
-        blob = Blob(self._name, self._name, lambda: path.open("rb"), size, str(path))
+        blob = Blob(self.name, self.name, lambda: path.open("rb"), size, str(path))
         try:
-            with wrap_reader_errors(self._name):
+            with wrap_reader_errors(self.name):
                 yield from open_tables_in_process(blob, limits)
         except UnreadableFile as error:
             raise Problem("input", str(error)) from None
@@ -105,11 +99,11 @@ class _UploadReader:
     def _store(self, stream: TableStream, id: str) -> None:
         from lakejoin.values.column_encoder import ColumnEncoder
 
-        self._tell("progress", {"doing": f"reading {stream.name}"})
-        encoders = [ColumnEncoder(name, self._rules) for name in stream.column_names]
-        with self._shelf.temporary_path() as made:
+        self.tell("progress", {"doing": f"reading {stream.name}"})
+        encoders = [ColumnEncoder(name, self.rules) for name in stream.column_names]
+        with self.shelf.temporary_path() as made:
             rows = self._write(stream, made.with_suffix(ARROW_SUFFIX), encoders)
-            self._tell("progress", {"doing": "profiling the columns"})
+            self.tell("progress", {"doing": "profiling the columns"})
             encoders.reverse()
             profiles = [encoders.pop().finish().profile for _ in range(len(encoders))]
             note = build_description(
@@ -122,7 +116,7 @@ class _UploadReader:
                 losses=[asdict(loss) for loss in stream.losses],
             )
             made.with_suffix(DESCRIPTION_SUFFIX).write_text(json.dumps(note), "utf-8")
-            self._shelf.commit(id, made)
+            self.shelf.commit(id, made)
 
     def _write(self, stream: TableStream, path: Path, encoders: list[Any]) -> int:
         import pyarrow as pa
@@ -138,7 +132,7 @@ class _UploadReader:
                 writer.write_batch(_plain(batch, schema))
                 for index, encoder in enumerate(encoders):
                     encoder.append(batch.column(index))
-                self._tell("progress", {"doing": f"reading {stream.name}: {rows:,} rows"})
+                self.tell("progress", {"doing": f"reading {stream.name}: {rows:,} rows"})
             if writer is None:
                 fields = [pa.field(name, pa.string()) for name in stream.column_names]
                 writer = pa.ipc.new_file(file, pa.schema(fields))
@@ -146,7 +140,7 @@ class _UploadReader:
         return rows
 
     def _check(self, rows: int, columns: int) -> None:
-        limits = self._limits
+        limits = self.limits
         if rows > limits.upload_rows:
             most = f"{limits.upload_rows:,} rows"
         elif rows * columns > limits.upload_cells:
@@ -155,7 +149,7 @@ class _UploadReader:
             return
         raise Problem(
             "too_large",
-            f"{self._name} has more than {most}, the limit for uploads: index it with lakejoin "
+            f"{self.name} has more than {most}, the limit for uploads: index it with lakejoin "
             "index, or upload a part of it",
         )
 

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,26 +70,6 @@ class ServedTable(Protocol):
         """As input for `lakejoin.join` and `Lake.search`; never a text, which could be a path."""
 
 
-class TableOpener:
-    """Opens tables by id."""
-
-    def __init__(self, lake: Callable[[], Lake], uploads: DiskCache, results: DiskCache) -> None:
-        self.lake = lake
-        self.uploads = uploads
-        self.results = results
-
-    def open(self, text: str | TableId) -> ServedTable:
-        """Open a table by id; raises `Problem` if there is none."""
-        id = text if isinstance(text, TableId) else TableId.parse(text)
-        if id.kind == "lake":
-            return ServedLakeTable(id, self.lake().table(id.name))
-        shelf = self.uploads if id.kind == "upload" else self.results
-        path = shelf.get(id.name)
-        if path is None:
-            raise _gone(id)
-        return StoredTable(id, path)
-
-
 class ServedLakeTable:
     """A table of the lake."""
 
@@ -115,23 +95,10 @@ class ServedLakeTable:
         return [column.name for column in self.table.columns()]
 
     def info(self) -> TableDescription:
-        entry = self.table.entry
-        columns = [
-            {"column": column.name, "indexed": column.indexed, **asdict(column.profile)}
-            for column in self.table.columns()
-        ]
-        mark_suggested(columns)
-        return {
-            "id": str(self.id),
-            "table": entry.name,
-            "rows": entry.rows,
-            "format": entry.format,
-            "source": entry.source,
-            "notes": list(entry.notes),
-            "losses": [asdict(loss) for loss in entry.losses],
-            "columns": columns,
-            "made": None,
-        }
+        described = self.table.to_dict()
+        del described["dialect"]
+        mark_suggested(described["columns"])
+        return {"id": str(self.id), **described, "made": None}
 
     def read_rows(
         self, begin: int, end: int, column_indexes: Sequence[int] | None = None
@@ -202,7 +169,6 @@ def _gone(id: TableId) -> Problem:
 
 
 def map_arrow_file(path: Path) -> pa.Table:
-    """Memory-map an Arrow file."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as file:
@@ -261,11 +227,20 @@ class Workspace:
             folder / "uploads", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), limits.uploads_bytes
         )
         self.links = DiskCache(folder / "links", (DESCRIPTION_SUFFIX,), _LINK_BYTES, limits.links)
-        self.tables = TableOpener(self.lake, self.uploads, self.results)
 
     def lake(self) -> Lake:
         """The newest version of the index."""
         return self._current.lake()
+
+    def open(self, text: str | TableId) -> ServedTable:
+        """Open a table by id; raises `Problem` if there is none."""
+        id = text if isinstance(text, TableId) else TableId.parse(text)
+        if id.kind == "lake":
+            return ServedLakeTable(id, self.lake().table(id.name))
+        path = (self.uploads if id.kind == "upload" else self.results).get(id.name)
+        if path is None:
+            raise _gone(id)
+        return StoredTable(id, path)
 
     @property
     def version(self) -> str:
@@ -281,7 +256,6 @@ class Workspace:
         return None if data is None else json.loads(data)
 
     def store_answer(self, key: str, answer: dict[str, Any]) -> None:
-        """Store an answer."""
         self.answers.put(key, {DESCRIPTION_SUFFIX: json.dumps(answer).encode()})
 
     def remove_unfinished(self, pid: int) -> None:
@@ -291,8 +265,6 @@ class Workspace:
 
     def setup(self) -> dict[str, Any]:
         """What a child needs to open the same workspace."""
-        from dataclasses import asdict
-
         return {"index": self.index, "folder": str(self.folder), "limits": asdict(self.limits)}
 
     @classmethod
@@ -349,5 +321,4 @@ def hash_id(*values: Any) -> str:
 
 
 def _hash_bytes(data: bytes) -> str:
-    """Hash bytes to an id."""
     return base64.b32encode(hashlib.sha256(data).digest()).decode().lower()[:26]

@@ -4,29 +4,77 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.codegen.sql_query import SqlQuery, SqlTable, indent, name_query
 from lakejoin.quoting import quote_backticks, quote_identifier
 from lakejoin.server.api_problems import Problem
-from lakejoin.server.job_loop import ProgressReporter
-from lakejoin.server.jobs.chain_steps import (
-    ChainJoin,
-    ChainSource,
-    ChainSql,
-    ColumnCast,
-    ExportedChain,
-    JoinRequest,
-    compute_join,
-)
-from lakejoin.server.workspace import ServedLakeTable, Workspace
+from lakejoin.server.jobs.join_jobs import MATCH_OPTIONS, Job, JoinRequest, Json, compute_join
+from lakejoin.server.sql.statement_runner import TargetType
+from lakejoin.server.workspace import ServedLakeTable, ServedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.joins.join import Join
 
 _ARGUMENTS = ("on", "how", "by")
-_OPTIONS = ("within", "tau", "precision", "one_to_one", "aggregate")
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSource:
+    """A table that is read, and its name in the code."""
+
+    alias: str
+    table: ServedTable
+
+    @property
+    def in_lake(self) -> bool:
+        """Whether it is a table of the lake, not an upload."""
+        return isinstance(self.table, ServedLakeTable)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainJoin:
+    """A join step: its request, the right table and, if the code needs it, the join itself."""
+
+    request: JoinRequest
+    right: ChainSource
+    join: Join | None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnCast:
+    """A text column that is cast to a DuckDB type, and the expression; does it parse dates?"""
+
+    column: str
+    type: str
+    sql: str
+    parses_dates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSql:
+    """An SQL step over the previous table, with the casts of its text columns."""
+
+    sql: str
+    casts: tuple[ColumnCast, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedChain:
+    """A chain that is exported as code."""
+
+    start: ChainSource
+    steps: tuple[ChainJoin | ChainSql, ...]
+    index: str
+
+    @property
+    def sources(self) -> list[ChainSource]:
+        """All tables that are read."""
+        joins = [step.right for step in self.steps if isinstance(step, ChainJoin)]
+        return [self.start, *joins]
 
 
 def write_script(chain: ExportedChain) -> str:
@@ -64,10 +112,10 @@ def _cells(chain: ExportedChain) -> Iterator[list[str]]:
         yield list(_join_lines(step)) if isinstance(step, ChainJoin) else list(_sql_lines(step))
 
 
-def _read_python(source: ChainSource) -> str:
+def _read_python(source: ChainSource, lake: str = "lake") -> str:
     name = source.table.name
     if source.in_lake:
-        return f"lake.table({name!r})"
+        return f"{lake}.table({name!r})"
     file, mark, _ = name.partition("#")
     if not mark:
         return f"lakejoin.read({file!r})"
@@ -76,7 +124,7 @@ def _read_python(source: ChainSource) -> str:
 
 def _join_lines(step: ChainJoin) -> Iterator[str]:
     arguments = ["table", _read_python(step.right), *_settings(step.request, _ARGUMENTS)]
-    options = ", ".join(_settings(step.request, _OPTIONS))
+    options = ", ".join(_settings(step.request, MATCH_OPTIONS))
     arguments += [f"options=lakejoin.MatchOptions({options})"] if options else []
     yield f"join = lakejoin.join({', '.join(arguments)})"
     yield "print(join)"
@@ -172,9 +220,7 @@ def write_pyspark(chain: ExportedChain) -> tuple[str, list[str]]:
 
 
 def _read_spark(source: ChainSource) -> str:
-    name = source.table.name
-    table = f"lake.table({name!r})" if source.in_lake else f"lakejoin.read({name!r})"
-    return f"spark.createDataFrame({table}.to_arrow())"
+    return f"spark.createDataFrame({_read_python(source)}.to_arrow())"
 
 
 def _cast_lines(step: ChainSql) -> list[str]:
@@ -211,7 +257,8 @@ def write_sql(chain: ExportedChain) -> str:
             named.append(_name_query(source.alias, f"SELECT * FROM {reader}"))
             notes.append(f"{source.alias} is {source.table.name}")
         else:
-            notes.append(f"run first: con.register({source.alias!r}, {_arrow_source(source)})")
+            reading = _read_python(source, f"lakejoin.open({chain.index!r})")
+            notes.append(f"run first: con.register({source.alias!r}, {reading}.to_arrow())")
     before = chain.start.alias
     for number, step in enumerate(chain.steps, 1):
         name = f"step_{number}"
@@ -269,54 +316,39 @@ def _reader_function(source: ChainSource) -> str:
     return reader_call(origin, names) if text_only and len(set(lowered)) == len(names) else ""
 
 
-def _arrow_source(source: ChainSource) -> str:
-    name = source.table.name
-    if source.in_lake:
-        return f"lakejoin.open({source.index!r}).table({name!r}).to_arrow()"
-    return f"lakejoin.read({name!r}).to_arrow()"
-
-
-def export_code(
-    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
-) -> dict[str, Any]:
+def export_code(job: Job) -> Json:
     """Export a chain; returns the code, a file name and notes for the user."""
-    target = job["as"]
-    chain = _chain(workspace, job, target in ("sql", "pyspark"), tell)
+    target = job.fields["as"]
+    chain = _chain(job, with_joins=target in ("sql", "pyspark"))
     notes = [
         f"{source.table.name} was uploaded: put the file next to the code before you run it"
         for source in chain.sources
         if not source.in_lake
     ]
-    tell("progress", {"doing": "writing the code"})
+    job.progress("writing the code")
     if target == "sql":
         return {"code": write_sql(chain), "filename": "chain.sql", "notes": notes}
     if target == "pyspark":
         text, spark_notes = write_pyspark(chain)
         return {"code": text, "filename": "chain_spark.py", "notes": notes + spark_notes}
     if target == "notebook":
-        text = write_notebook(chain)
-        return {"code": text, "filename": "chain.ipynb", "notes": notes}
+        return {"code": write_notebook(chain), "filename": "chain.ipynb", "notes": notes}
     return {"code": write_script(chain), "filename": "chain.py", "notes": notes}
 
 
-def _chain(
-    workspace: Workspace, job: dict[str, Any], with_joins: bool, tell: ProgressReporter
-) -> ExportedChain:
-    tables: Sequence[str] = job["tables"]
-    start = ChainSource("start", workspace.tables.open(tables[0]), workspace.index)
+def _chain(job: Job, with_joins: bool) -> ExportedChain:
+    workspace, tables = job.workspace, job.fields["tables"]
+    start = ChainSource("start", workspace.open(tables[0]))
     steps: list[ChainJoin | ChainSql] = []
-    for number, (left, step) in enumerate(zip(tables, job["steps"], strict=False), 1):
+    for number, (left, step) in enumerate(zip(tables, job.fields["steps"], strict=False), 1):
         if step["kind"] == "sql":
-            table = workspace.tables.open(left)
-            steps.append(
-                ChainSql(step["sql"], infer_casts(table.read_rows(0, table.rows), table.info()))
-            )
+            table = workspace.open(left)
+            casts = infer_casts(table.read_rows(0, table.rows), table.info())
+            steps.append(ChainSql(step["sql"], casts))
             continue
         request = JoinRequest.from_fields({**step, "left": left})
-        right = ChainSource(
-            f"table_{number}", workspace.tables.open(request.right), workspace.index
-        )
-        join = compute_join(workspace, request, tell) if with_joins else None
+        right = ChainSource(f"table_{number}", workspace.open(request.right))
+        join = compute_join(job, request) if with_joins else None
         if join is not None and not join:
             raise Problem("no_join", join.no_join)
         steps.append(ChainJoin(request, right, join))
@@ -336,7 +368,7 @@ def infer_casts(rows: pa.Table, info: dict[str, Any]) -> tuple[ColumnCast, ...]:
     """
     import duckdb
 
-    from lakejoin.server.sql.typed_view import TargetType, cast_expression, define_view
+    from lakejoin.server.sql.typed_view import cast_expression, define_view
     from lakejoin.values.plain_columns import is_text
 
     targets = {

@@ -1,21 +1,24 @@
-"""Jobs that preview a join, compute and store it, and profile stored tables."""
+"""What a job has in hand; the jobs that preview, compute and store joins, and profile tables."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lakejoin import api
 from lakejoin.errors import InputError
 from lakejoin.joins.join_inputs import loaded_input
 from lakejoin.joins.json_report import join_report
+from lakejoin.joins.options import MatchOptions
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.job_loop import ProgressReporter
-from lakejoin.server.jobs.chain_steps import JoinRequest, compute_join
-from lakejoin.server.table_output import column_to_json, rows_to_json
+from lakejoin.server.table_output import rows_to_json
 from lakejoin.server.workspace import (
     DESCRIPTION_SUFFIX,
+    ServedTable,
     Workspace,
     build_description,
     map_arrow_file,
@@ -28,42 +31,101 @@ if TYPE_CHECKING:
     from lakejoin.model import ColumnProfile
 
 
-_PREVIEW_ROWS = 40
-_MAX_PREVIEW_ROWS = 500
+Json = dict[str, Any]
+
+MATCH_OPTIONS = ("within", "tau", "precision", "one_to_one", "aggregate")
 _MAX_PREVIEW_CELLS = 200_000  # about; the server keeps a preview in memory
 
 
-def preview_join(
-    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job of a worker: what was asked for, the workspace, and how the server hears of it."""
+
+    workspace: Workspace
+    fields: Json
+    tell: ProgressReporter
+
+    def open(self, key: str = "table") -> ServedTable:
+        """Open the table whose id is in a field."""
+        return self.workspace.open(self.fields[key])
+
+    def progress(self, doing: str) -> None:
+        """Tell the server what is being done."""
+        self.tell("progress", {"doing": doing})
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """How to join two tables, given by id; `columns` are those to keep in the result."""
+
+    left: str
+    right: str
+    on: tuple[tuple[str, str], ...] | None = None
+    how: str = "inner"
+    by: str | None = None
+    within: str | float | None = None
+    tau: float | None = None
+    precision: float = 0.9
+    one_to_one: bool = False
+    aggregate: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> JoinRequest:
+        """From the JSON of a request, ignoring unknown and null fields.
+
+        >>> fields = {"left": "lake:a", "right": "lake:b", "on": [{"left": "x", "right": "y"}]}
+        >>> JoinRequest.from_fields({**fields, "rows": 5, "tau": None}).on
+        (('x', 'y'),)
+        """
+        settings = {name: fields[name] for name in cls.__slots__ if fields.get(name) is not None}
+        if "on" in settings:
+            settings["on"] = tuple((p["left"], p["right"]) for p in settings["on"]) or None
+        for name in ("aggregate", "columns"):
+            if name in settings:
+                settings[name] = tuple(settings[name])
+        return cls(**settings)
+
+    def settings(self) -> Json:
+        """Everything except the tables, for the id of the result."""
+        return {key: value for key, value in asdict(self).items() if key not in ("left", "right")}
+
+
+def compute_join(job: Job, request: JoinRequest) -> Join:
+    """Join two tables; the result is falsy if there is no join."""
+    left, right = (job.workspace.open(id).as_input() for id in (request.left, request.right))
+    options = MatchOptions(**{name: getattr(request, name) for name in MATCH_OPTIONS})
+    on = list(request.on) if request.on else None
+    return api.join(
+        left, right, on, request.how, request.by, options=options, progress=job.progress
+    )
+
+
+def preview_join(job: Job) -> Json:
     """How two tables join, with the keys of `lakejoin join --json`, and some rows."""
-    request = JoinRequest.from_fields(job["join"])
-    join = compute_join(workspace, request, tell)
+    request = JoinRequest.from_fields(job.fields["join"])
+    join = compute_join(job, request)
     left, right = (
-        loaded_input(workspace.tables.open(id).name, rows)
+        loaded_input(job.workspace.open(id).name, rows)
         for id, rows in ((request.left, join.left), (request.right, join.right))
     )
     if not join:
         return join_report(join, left, right)
-    tell("progress", {"doing": "joining sample rows"})
+    job.progress("joining sample rows")
     report = join_report(join, left, right)
     width = join.left.num_columns + join.right.num_columns
-    rows = min(
-        _MAX_PREVIEW_ROWS,
-        int(job["join"].get("rows") or _PREVIEW_ROWS),
-        max(1, _MAX_PREVIEW_CELLS // max(1, width)),
-    )
+    rows = min(job.fields["join"]["rows"], max(1, _MAX_PREVIEW_CELLS // max(1, width)))
     sample = _sample_rows(join, report, rows)
     return {**report, "found": True, "preview": _select_columns(sample, request.columns)}
 
 
-def store_join(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
+def store_join(job: Job) -> Json:
     """Compute the join and store it under the job's id."""
-    request = JoinRequest.from_fields(job["join"])
-    join = compute_join(workspace, request, tell)
+    request = JoinRequest.from_fields(job.fields["join"])
+    join = compute_join(job, request)
     if not join:
         raise Problem("no_join", join.no_join)
-    limits = workspace.limits
+    workspace, limits = job.workspace, job.workspace.limits
     if len(join) > limits.result_rows:
         raise Problem(
             "too_large",
@@ -74,30 +136,28 @@ def store_join(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
     indexes = _column_indexes(join.schema.names, request.columns)
     with workspace.results.temporary_path() as made:
         arrow = made.with_suffix(workspace.results.suffixes[0])
-        _write(join, indexes, arrow, limits.result_bytes, tell)
-        tell("progress", {"doing": "profiling the columns"})
-        names = [workspace.tables.open(id).name for id in (request.left, request.right)]
+        _write(job, join, indexes, arrow)
+        job.progress("profiling the columns")
+        names = [workspace.open(id).name for id in (request.left, request.right)]
         name = f"{_short_name(names[0])} ⋈ {_short_name(names[1])}"
-        about = {"made": job["made"], "notes": list(join.warnings)}
+        about = {"made": job.fields["made"], "notes": list(join.warnings)}
         write_description(workspace, arrow, name, about)
-        workspace.results.commit(job["id"], made)
+        workspace.results.commit(job.fields["id"], made)
     return {"rows": len(join)}
 
 
-def _write(
-    join: Join, indexes: Sequence[int], path: Path, max_bytes: int, tell: ProgressReporter
-) -> None:
+def _write(job: Job, join: Join, indexes: Sequence[int], path: Path) -> None:
     import pyarrow as pa
 
     schema = pa.schema([join.schema.field(index) for index in indexes])
     done = 0
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
         for batch in join.batches():
-            tell("progress", {"doing": f"writing: {done:,} of {len(join):,} rows"})
+            job.progress(f"writing: {done:,} of {len(join):,} rows")
             columns = [batch.column(index) for index in indexes]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
             done += batch.num_rows
-            check_size(file.tell(), max_bytes)
+            check_size(file.tell(), job.workspace.limits.result_bytes)
 
 
 def _column_indexes(names: Sequence[str], columns: Sequence[str] | None) -> list[int]:
@@ -113,7 +173,7 @@ def _column_indexes(names: Sequence[str], columns: Sequence[str] | None) -> list
 # -- preview -----------------------------------------------------------------------------------
 
 
-def _sample_rows(join: Join, report: dict[str, Any], limit: int) -> dict[str, Any]:
+def _sample_rows(join: Join, report: Json, limit: int) -> Json:
     """Some matched rows, then some unmatched rows of each side."""
     if join.options.aggregate:
         return _aggregated_rows(join, report, limit)
@@ -126,21 +186,21 @@ def _sample_rows(join: Join, report: dict[str, Any], limit: int) -> dict[str, An
     return {"columns": _preview_columns(join, report), "rows": rows}
 
 
-def _matched_rows(join: Join, pairs: pa.Table) -> Iterator[dict[str, Any]]:
+def _matched_rows(join: Join, pairs: pa.Table) -> Iterator[Json]:
     left = rows_to_json(join.left.take(pairs.column("left_row")))
     right = rows_to_json(join.right.take(pairs.column("right_row")))
     for left_cells, right_cells in zip(left, right, strict=True):
         yield {"cells": left_cells + right_cells, "met": "both"}
 
 
-def _unmatched_rows(join: Join, side: str, rows: Any) -> Iterator[dict[str, Any]]:
+def _unmatched_rows(join: Join, side: str, rows: Any) -> Iterator[Json]:
     table, other = (join.left, join.right) if side == "left" else (join.right, join.left)
     nulls: list[Any] = [None] * other.num_columns
     for cells in rows_to_json(table.take(rows)):
         yield {"cells": cells + nulls if side == "left" else nulls + cells, "met": side}
 
 
-def _preview_columns(join: Join, report: dict[str, Any]) -> list[dict[str, Any]]:
+def _preview_columns(join: Join, report: Json) -> list[Json]:
     left_width = join.left.num_columns
     keys = {
         *(join.left.column_names.index(name) for name in report["left_columns"]),
@@ -152,7 +212,7 @@ def _preview_columns(join: Join, report: dict[str, Any]) -> list[dict[str, Any]]
     ]
 
 
-def _aggregated_rows(join: Join, report: dict[str, Any], limit: int) -> dict[str, Any]:
+def _aggregated_rows(join: Join, report: Json, limit: int) -> Json:
     """The first rows of an aggregated join; all of them count as matched."""
     table = join.table(limit)
     left_width = join.left.num_columns
@@ -164,12 +224,11 @@ def _aggregated_rows(join: Join, report: dict[str, Any], limit: int) -> dict[str
         }
         for index, name in enumerate(table.column_names)
     ]
-    cells = [column_to_json(column) for column in table.columns]
-    rows = [{"cells": list(row), "met": "both"} for row in zip(*cells, strict=True)]
+    rows = [{"cells": cells, "met": "both"} for cells in rows_to_json(table)]
     return {"columns": columns, "rows": rows}
 
 
-def _select_columns(sample: dict[str, Any], columns: Sequence[str] | None) -> dict[str, Any]:
+def _select_columns(sample: Json, columns: Sequence[str] | None) -> Json:
     """Keep only the columns that the result will have."""
     indexes = _column_indexes([column["name"] for column in sample["columns"]], columns)
     return {
@@ -189,36 +248,31 @@ def _short_name(name: str) -> str:
 _BATCH = 1 << 16
 
 
-def describe_result(
-    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
-) -> dict[str, Any]:
+def describe_result(job: Job) -> Json:
     """Profile the rows that SQL has written, and store them with the profile under the job's id."""
-    made = Path(job["path"])
-    tell("progress", {"doing": "profiling the columns"})
-    write_description(
-        workspace, made.with_suffix(workspace.results.suffixes[0]), job["name"], job["about"]
-    )
-    workspace.results.commit(job["id"], made)
+    workspace, made = job.workspace, Path(job.fields["path"])
+    job.progress("profiling the columns")
+    arrow = made.with_suffix(workspace.results.suffixes[0])
+    write_description(workspace, arrow, job.fields["name"], job.fields["about"])
+    workspace.results.commit(job.fields["id"], made)
     return {}
 
 
-def write_arrow(
-    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
-) -> dict[str, Any]:
+def write_arrow(job: Job) -> Json:
     """Write a table of the lake as an Arrow file under the job's id, for code that reads files."""
     import pyarrow as pa
 
-    table = workspace.tables.open(job["table"])
+    workspace, table = job.workspace, job.open()
     with workspace.results.temporary_path() as made:
         path = made.with_suffix(workspace.results.suffixes[0])
         schema = table.read_rows(0, 0).schema
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
             for begin in range(0, table.rows, _BATCH):
-                tell("progress", {"doing": f"reading: {begin:,} of {table.rows:,} rows"})
+                job.progress(f"reading: {begin:,} of {table.rows:,} rows")
                 writer.write_table(table.read_rows(begin, begin + _BATCH))
                 check_size(file.tell(), workspace.limits.result_bytes)
         made.with_suffix(DESCRIPTION_SUFFIX).write_text(json.dumps(table.info()), "utf-8")
-        workspace.results.commit(job["id"], made)
+        workspace.results.commit(job.fields["id"], made)
     return {}
 
 
@@ -232,7 +286,7 @@ def check_size(size: int, max_bytes: int) -> None:
         )
 
 
-def write_description(workspace: Workspace, path: Path, name: str, about: dict[str, Any]) -> None:
+def write_description(workspace: Workspace, path: Path, name: str, about: Json) -> None:
     """Profile the columns of an Arrow file, and write the description next to it."""
     rows = map_arrow_file(path)
     rows.validate(full=True)  # an SQL child wrote it, and the server will map it

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
 from lakejoin.search.options import DEFAULT_K, NearArguments, SearchOptions
 from lakejoin.server.api_problems import Problem
-from lakejoin.server.job_loop import ProgressReporter
-from lakejoin.server.jobs.chain_steps import JoinRequest, compute_join
-from lakejoin.server.workspace import ServedLakeTable, ServedTable, Workspace
+from lakejoin.server.jobs.join_jobs import Job, JoinRequest, Json, compute_join
+from lakejoin.server.workspace import ServedLakeTable, ServedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,91 +24,73 @@ if TYPE_CHECKING:
     from lakejoin.store.snapshot import Snapshot
 
 
-_NEAR_OPTIONS = ("tau", "within", "measure", "metric")
-_OPTIONS = ("k", "min", *_NEAR_OPTIONS)
+_OPTIONS = ("k", "min", "tau", "within")
 _MAX_RECENT = 4  # answers kept to explain results without another search
-_EXPLAIN_LIMIT = 50
 _recent: OrderedDict[str, Any] = OrderedDict()
 
 
-def search_tables(
-    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
-) -> dict[str, Any]:
+def search_tables(job: Job) -> Json:
     """Search, and answer with the keys of `lakejoin search --json` plus ids and join requests."""
-    request = job["search"]
-    query_table = workspace.tables.open(request["table"])
-    for answer in _answers(workspace, query_table, request, tell, job["partial"]):
+    query_table = job.workspace.open(job.fields["search"]["table"])
+    for answer in _answers(job, query_table, job.fields["partial"]):
         fields = _answer_fields(answer, query_table)
         if not fields["final"]:
-            tell("partial", fields)
-    _remember(job["key"], answer)
+            job.tell("partial", fields)
+    _remember(job.fields["key"], answer)
     return fields
 
 
-def explain_result(
-    workspace: Workspace, job: dict[str, Any], tell: ProgressReporter
-) -> dict[str, Any]:
+def explain_result(job: Job) -> Json:
     """List the matched and unmatched values of one result."""
-    request, rank = job["search"], int(job["rank"])
-    limit = int(job.get("limit") or _EXPLAIN_LIMIT)
-    query_table = workspace.tables.open(request["table"])
-    answer = _recent.get(job["key"])
-    if answer is None and (values := _equal_values(workspace, query_table, job, limit)) is not None:
+    fields, request = job.fields, job.fields["search"]
+    rank, limit = fields["rank"], fields["limit"]
+    query_table = job.workspace.open(request["table"])
+    answer = _recent.get(fields["key"])
+    if answer is None and (values := _equal_values(job, query_table, limit)) is not None:
         return values
     if answer is None:
-        *_, answer = _answers(workspace, query_table, request, tell)
-        _remember(job["key"], answer)
-    results = list(answer.misses if job.get("miss") and answer.by == "fused" else answer)
+        *_, answer = _answers(job, query_table)
+        _remember(fields["key"], answer)
+    results = list(answer.misses if fields["miss"] and answer.by == "fused" else answer)
     if not 1 <= rank <= len(results):
         raise InputError(f"result {rank} not found: the search has {len(results):,} results")
     result = results[rank - 1]
-    tell("progress", {"doing": "comparing values"})
+    job.progress("comparing values")
     if answer.by == "fused":
-        return _candidate_values(workspace, query_table, result, int(job.get("way") or 0), limit)
-    return {
-        "result": _result_fields(result, request),
-        **_values(result, limit),
-        "sql": _sql(result),
-    }
+        return _candidate_values(job, query_table, result, limit)
+    return {"result": _result_fields(result, request), **_values(result, limit)}
 
 
 # -- answers -----------------------------------------------------------------------------------
 
 
-def _answers(
-    workspace: Workspace,
-    query_table: ServedTable,
-    request: dict[str, Any],
-    tell: ProgressReporter,
-    partial: bool = False,
-) -> Iterator[Any]:
+def _answers(job: Job, query_table: ServedTable, partial: bool = False) -> Iterator[Any]:
     """Answers, each better than the previous one; only the last one unless `partial`."""
-    lake = workspace.lake()
-    on = request.get("on") or None
-    by = request.get("by") or "fused"
+    lake, request = job.workspace.lake(), job.fields["search"]
+    on, by = request.get("on") or None, request["by"]
     options = {key: request[key] for key in _OPTIONS if request.get(key) is not None}
-    tell("progress", {"doing": "reading the table"})
+    job.progress("reading the table")
+    table, k = query_table.as_input(), options.get("k", DEFAULT_K)
     if by == "fused":
         if extra := set(options) - {"k"}:
             raise InputError(f"{', '.join(sorted(extra))}: not available in a fused search")
         if not partial:
-            yield lake.search(query_table.as_input(), on, options.get("k", DEFAULT_K))
+            yield lake.search(table, on, k)
             return
-        tell("progress", {"doing": "searching"})
-        for answer in lake.search_progressively(
-            query_table.as_input(), on, options.get("k", DEFAULT_K)
-        ):
+        job.progress("searching")
+        for answer in lake.search_progressively(table, on, k):
             yield answer
-            tell("progress", {"doing": "verifying results"})
+            job.progress("verifying results")
         return
-    tell("progress", {"doing": "searching"})
-    others = bool(request.get("others", True))
-    near = NearArguments(**{key: options.pop(key, None) for key in _NEAR_OPTIONS}).to_options(by)
-    search_options = SearchOptions(by, others=others, near=near, **options)
-    yield lake.search_with(query_table.as_input(), on, search_options)
+    job.progress("searching")
+    near = NearArguments(options.pop("tau", None), within=options.pop("within", None))
+    search_options = SearchOptions(
+        by, others=request["others"], near=near.to_options(by), **options
+    )
+    yield lake.search_with(table, on, search_options)
 
 
-def _answer_fields(answer: FusedAnswer | Answer, query_table: ServedTable) -> dict[str, Any]:
+def _answer_fields(answer: FusedAnswer | Answer, query_table: ServedTable) -> Json:
     from lakejoin.ranking.answer import FusedAnswer
 
     fields = answer.to_dict()
@@ -122,7 +103,7 @@ def _answer_fields(answer: FusedAnswer | Answer, query_table: ServedTable) -> di
     return {**fields, "final": True}
 
 
-def _fused_result_fields(result: FusedResult) -> dict[str, Any]:
+def _fused_result_fields(result: FusedResult) -> Json:
     fields = result.to_dict()
     right = f"lake:{result.table}"
     for candidate, candidate_fields in zip(result.candidates, fields["ways"], strict=True):
@@ -130,26 +111,26 @@ def _fused_result_fields(result: FusedResult) -> dict[str, Any]:
     return {**fields, "id": right}
 
 
-def _join_request(candidate: JoinCandidate, right: str) -> dict[str, Any]:
+def _join_request(candidate: JoinCandidate, right: str) -> Json:
     """The request that joins by a candidate."""
     from lakejoin.ranking.join_arguments import join_arguments
 
     options = join_arguments(candidate)
-    names, lake_names = candidate.query_columns, candidate.lake_columns
-    pairs = None
-    if len(names) == len(lake_names) and options.on:
-        pairs = [{"left": a, "right": b} for a, b in zip(names, lake_names, strict=True)]
-    request: dict[str, Any] = {"right": right, "on": pairs, "by": options.by}
+    pairs = _pairs(candidate.query_columns, candidate.lake_columns) if options.on else None
+    request: Json = {"right": right, "on": pairs, "by": options.by}
     return {**request, "within": options.within} if options.within else request
 
 
-def _result_fields(result: Result, request: dict[str, Any]) -> dict[str, Any]:
+def _pairs(names: Sequence[str], lake_names: Sequence[str]) -> list[Json] | None:
+    if len(names) != len(lake_names):  # coordinates may be one column or two
+        return None
+    return [{"left": a, "right": b} for a, b in zip(names, lake_names, strict=True)]
+
+
+def _result_fields(result: Result, request: Json) -> Json:
     right = f"lake:{result.table}"
     names = request["query"]["columns"] if "query" in request else request.get("on") or []
-    pairs = None
-    if len(names) == len(result.columns):
-        pairs = [{"left": a, "right": b} for a, b in zip(names, result.columns, strict=True)]
-    join: dict[str, Any] = {"right": right, "on": pairs, "by": None}
+    join: Json = {"right": right, "on": _pairs(names, result.columns), "by": None}
     if request.get("by") == "meaning":
         join |= {"by": "meaning", "tau": request.get("tau")}
     elif request.get("by") == "distance":
@@ -160,9 +141,8 @@ def _result_fields(result: Result, request: dict[str, Any]) -> dict[str, Any]:
 # -- values ------------------------------------------------------------------------------------
 
 
-def _candidate_values(
-    workspace: Workspace, query_table: ServedTable, result: FusedResult, index: int, limit: int
-) -> dict[str, Any]:
+def _candidate_values(job: Job, query_table: ServedTable, result: FusedResult, limit: int) -> Json:
+    index = job.fields["way"]
     if not 0 <= index < len(result.candidates):
         raise InputError(
             f"join {index} not found: {result.table} has {len(result.candidates)} joins"
@@ -170,50 +150,46 @@ def _candidate_values(
     candidate = result.candidates[index]
     fields = _fused_result_fields(result)
     if hasattr(candidate.result, "matches"):
-        return {"result": fields, **_values(candidate.result, limit), "sql": _sql(candidate.result)}
+        return {"result": fields, **_values(candidate.result, limit)}
     join = fields["ways"][index]["join"]
-    return {"result": fields, **_joined_values(workspace, query_table, join, limit)}
+    return {"result": fields, **_joined_values(job, query_table, join, limit)}
 
 
-def _equal_values(
-    workspace: Workspace, query_table: ServedTable, job: dict[str, Any], limit: int
-) -> dict[str, Any] | None:
+def _equal_values(job: Job, query_table: ServedTable, limit: int) -> Json | None:
     """The same without another search, if the answer is stored (another worker may have searched)
     and the result is an equal match of one column."""
-    stored = None if job.get("miss") else workspace.read_answer(job["key"])
+    fields, workspace = job.fields, job.workspace
+    stored = None if fields["miss"] else workspace.read_answer(fields["key"])
     results = stored["results"] if stored else []
-    index = int(job.get("way") or 0)
-    if not 1 <= int(job["rank"]) <= len(results):
+    index, rank = fields["way"], fields["rank"]
+    if not 1 <= rank <= len(results):
         return None
-    fields = results[int(job["rank"]) - 1]
-    candidates = fields.get("ways", [])
+    shown = results[rank - 1]
+    candidates = shown.get("ways", [])
     if not index < len(candidates):
         return None
     candidate = candidates[index]
     if candidate["kind"] != "equal" or len(candidate["mine"]) > 1:
         return None
-    column, lake_column = candidate["mine"][0], candidate["theirs"][0]
-    result = match_columns(
-        workspace.lake().snapshot, query_table, column, fields["table"], lake_column
-    )
-    if result is None:
-        return None
-    return {"result": fields, **_values(result, limit), "sql": _sql(result)}
+    columns = candidate["mine"][0], candidate["theirs"][0]
+    result = match_columns(workspace.lake().snapshot, query_table, shown["table"], columns)
+    return None if result is None else {"result": shown, **_values(result, limit)}
 
 
-def _values(result: Any, limit: int) -> dict[str, Any]:
+def _values(result: Any, limit: int) -> Json:
     return {
         "matches": _value_rows(result.matches(limit)),
         "unmatched": _value_rows(result.unmatched(limit)),
         "matched": result.matched,
         "unmatched_total": result.query_size - result.matched,
+        "sql": _sql(result),
     }
 
 
-def _value_rows(values: pa.Table) -> list[dict[str, Any]]:
+def _value_rows(values: pa.Table) -> list[Json]:
     """Values as JSON; `value` of a composite key is an object of its columns."""
     measures = ("partner", "distance", "mine", "theirs")
-    rows: list[dict[str, Any]] = values.to_pylist()
+    rows: list[Json] = values.to_pylist()
     if "value" in values.column_names:
         return rows
     combined = []
@@ -223,12 +199,10 @@ def _value_rows(values: pa.Table) -> list[dict[str, Any]]:
     return combined
 
 
-def _joined_values(
-    workspace: Workspace, query_table: ServedTable, join: dict[str, Any], limit: int
-) -> dict[str, Any]:
+def _joined_values(job: Job, query_table: ServedTable, join: Json, limit: int) -> Json:
     """The same by running the join, for joins that rewrite values."""
     left = str(query_table.id)
-    done = compute_join(workspace, JoinRequest.from_fields({**join, "left": left, "how": "inner"}))
+    done = compute_join(job, JoinRequest.from_fields({**join, "left": left, "how": "inner"}))
     if not done:
         raise Problem("input", done.no_join)
     pairs = [
@@ -260,7 +234,7 @@ def _remember(key: str, answer: Any) -> None:
 
 
 def match_columns(
-    snapshot: Snapshot, served_table: ServedTable, column: str, table: str, other_column: str
+    snapshot: Snapshot, served_table: ServedTable, table: str, columns: tuple[str, str]
 ) -> Result | None:
     """Compare a column of the query table with one of a lake table, as a search would; None if they
     share nothing or the tables are copies."""
@@ -269,10 +243,10 @@ def match_columns(
 
     query_table = _query_table(snapshot, served_table)
     segment_index, entry = _locate_table(snapshot, table)
-    columns = snapshot.segments[segment_index].catalog.columns_of(entry)
-    names = [column.name for column in columns]
-    lake_column = entry.first + find_column(names, other_column, table)
-    column_index = find_column(query_table.column_names, column, query_table.name)
+    entries = snapshot.segments[segment_index].catalog.columns_of(entry)
+    names = [column.name for column in entries]
+    lake_column = entry.first + find_column(names, columns[1], table)
+    column_index = find_column(query_table.column_names, columns[0], query_table.name)
     results = Searcher(snapshot).results_for_columns(
         query_table, column_index, [(segment_index, lake_column)]
     )

@@ -9,20 +9,11 @@ from contextlib import suppress
 from typing import Any
 
 from lakejoin.server.job_loop import JobHandler, Message, ProgressReporter, serve_jobs
-from lakejoin.server.jobs import (
-    chain_code,
-    join_jobs,
-    relation_jobs,
-    search_jobs,
-)
-from lakejoin.server.jobs import (
-    join_jobs as describing,
-)
+from lakejoin.server.jobs import chain_code, join_jobs, relation_jobs, search_jobs
+from lakejoin.server.jobs.join_jobs import Job
 from lakejoin.server.workspace import Workspace
 
-Job = Callable[[Workspace, Message, ProgressReporter], Any]
-
-JOBS: dict[str, Job] = {
+JOBS: dict[str, Callable[[Job], Any]] = {
     "search": search_jobs.search_tables,
     "explain": search_jobs.explain_result,
     "preview": join_jobs.preview_join,
@@ -32,8 +23,8 @@ JOBS: dict[str, Job] = {
     "paths": relation_jobs.find_paths,
     "graph": relation_jobs.describe_graph,
     "around": relation_jobs.find_neighbors,
-    "describe": describing.describe_result,
-    "arrow": describing.write_arrow,
+    "describe": join_jobs.describe_result,
+    "arrow": join_jobs.write_arrow,
     "code": chain_code.export_code,
 }
 _NICENESS = 5  # the server itself goes first
@@ -47,7 +38,7 @@ def prepare(setup: Message) -> JobHandler:
     threading.Thread(target=_warm_up, args=[workspace], daemon=True).start()
 
     def work(job: Message, tell: ProgressReporter) -> Any:
-        return JOBS[job["job"]](workspace, job, tell)
+        return JOBS[job["job"]](Job(workspace, job, tell))
 
     return work
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from lakejoin.server import request_models, response_models
 from lakejoin.server.child_pool import Listener
-from lakejoin.server.event_stream import ignore_progress, respond
-from lakejoin.server.jobs.chain_steps import JoinRequest
-from lakejoin.server.services import Services, ServicesDependency
+from lakejoin.server.event_stream import LongRequestDependency, ignore_progress
+from lakejoin.server.jobs.join_jobs import JoinRequest
+from lakejoin.server.services import Services
 from lakejoin.server.workspace import hash_id
 
 router = APIRouter(tags=["work"])
 
 
 @router.post("/search", responses=response_models.SEARCH)
-async def search(
-    request: Request, services: ServicesDependency, body: request_models.SearchRequest
-) -> Response:
+async def search(long: LongRequestDependency, body: request_models.SearchRequest) -> Response:
     """Tables that join with this one, best first; as events, with partial answers on the way."""
+    services = long.services
 
     async def work(listener: Listener) -> dict[str, Any]:
         plain = body.to_dict()
@@ -38,14 +37,13 @@ async def search(
         await services.run_quick(services.workspace.store_answer, key, answer)
         return {**answer, "cached": False}
 
-    return await respond(request, work)
+    return await long.respond(work)
 
 
 @router.post("/explain", responses=response_models.EXPLAIN)
-async def explain(
-    request: Request, services: ServicesDependency, body: request_models.ExplainRequest
-) -> Response:
+async def explain(long: LongRequestDependency, body: request_models.ExplainRequest) -> Response:
     """Matched and unmatched values of one search result."""
+    services = long.services
 
     async def work(listener: Listener) -> Any:
         plain = body.search.to_dict()
@@ -53,14 +51,13 @@ async def explain(
         about = body.model_dump(exclude={"search"})
         return await services.run_job("explain", listener, search=plain, key=key, **about)
 
-    return await respond(request, work)
+    return await long.respond(work)
 
 
 @router.post("/join", responses=response_models.JOIN)
-async def join(
-    request: Request, services: ServicesDependency, body: request_models.JoinPreviewRequest
-) -> Response:
+async def join(long: LongRequestDependency, body: request_models.JoinPreviewRequest) -> Response:
     """Preview a join: how the tables join, and some rows; nothing is stored."""
+    services = long.services
 
     async def work(listener: Listener) -> dict[str, Any]:
         plain = body.to_dict()
@@ -71,71 +68,56 @@ async def join(
         await services.run_quick(services.workspace.store_answer, key, answer)
         return answer
 
-    return await respond(request, work)
+    return await long.respond(work)
 
 
 @router.post("/predicate", responses=response_models.PREDICATE)
-async def predicate(
-    request: Request, services: ServicesDependency, body: request_models.PredicateRequest
-) -> Response:
+async def predicate(long: LongRequestDependency, body: request_models.PredicateRequest) -> Response:
     """Suggest which columns of two tables to equate."""
-    return await respond(
-        request, lambda listener: services.run_job("predicate", listener, **body.to_dict())
-    )
+    return await long.run_job("predicate", **body.to_dict())
 
 
 @router.post("/union", responses=response_models.UNION)
-async def union(
-    request: Request, services: ServicesDependency, body: request_models.UnionRequest
-) -> Response:
+async def union(long: LongRequestDependency, body: request_models.UnionRequest) -> Response:
     """Tables whose rows can be appended to this one."""
-    return await respond(
-        request, lambda listener: services.run_job("union", listener, **body.to_dict())
-    )
+    return await long.run_job("union", **body.to_dict())
 
 
 @router.post("/paths", responses=response_models.PATHS)
-async def paths(
-    request: Request, services: ServicesDependency, body: request_models.PathsRequest
-) -> Response:
+async def paths(long: LongRequestDependency, body: request_models.PathsRequest) -> Response:
     """Join paths from one table to another."""
-    return await respond(
-        request, lambda listener: services.run_job("paths", listener, **body.to_dict())
-    )
+    return await long.run_job("paths", **body.to_dict())
 
 
 @router.post("/sql", responses=response_models.SQL)
-async def sql(
-    request: Request, services: ServicesDependency, body: request_models.SqlRequest
-) -> Response:
+async def sql(long: LongRequestDependency, body: request_models.SqlRequest) -> Response:
     """Run one SELECT-like statement over a table, called `result`, and store the result."""
+    services = long.services
 
     async def work(listener: Listener) -> dict[str, Any]:
-        table = await asyncio.to_thread(services.workspace.tables.open, body.table)
+        table = await asyncio.to_thread(services.workspace.open, body.table)
         made = await services.chains.run_step(table, {"kind": "sql", "sql": body.sql}, listener)
         return made.info()
 
-    return await respond(request, work)
+    return await long.respond(work)
 
 
 @router.post("/chains", responses=response_models.CHAINS)
-async def chains(
-    request: Request, services: ServicesDependency, body: request_models.ChainRequest
-) -> Response:
+async def chains(long: LongRequestDependency, body: request_models.ChainRequest) -> Response:
     """The tables of a chain; only what is not stored is computed."""
+    services = long.services
 
     async def work(listener: Listener) -> dict[str, Any]:
         steps = [step.to_dict() for step in body.steps]
         return {"tables": await services.chains.tables(body.start, steps, listener)}
 
-    return await respond(request, work)
+    return await long.respond(work)
 
 
 @router.post("/code", responses=response_models.CODE)
-async def code(
-    request: Request, services: ServicesDependency, body: request_models.CodeRequest
-) -> Response:
+async def code(long: LongRequestDependency, body: request_models.CodeRequest) -> Response:
     """Export a chain as a Python script, a notebook, SQL or PySpark."""
+    services = long.services
 
     async def work(listener: Listener) -> Any:
         steps = [step.to_dict() for step in body.chain.steps]
@@ -145,36 +127,31 @@ async def code(
             "code", listener, tables=[table["id"] for table in tables], **about
         )
 
-    return await respond(request, work)
+    return await long.respond(work)
 
 
 @router.get("/graph", responses=response_models.GRAPH)
 async def graph(
-    request: Request,
-    services: ServicesDependency,
+    long: LongRequestDependency,
     table: Annotated[str | None, Query(min_length=1, max_length=4_100)] = None,
     hops: Annotated[int, Query(ge=1, le=4)] = 1,
     limit: Annotated[int, Query(ge=1, le=200)] = 30,
 ) -> Response:
     """Statistics of the join graph; with a table, the joins around it."""
-
-    async def work(listener: Listener) -> Any:
-        if table is None:
-            return await services.run_job("graph", listener)
-        return await services.run_job("around", listener, table=table, hops=hops, limit=limit)
-
-    return await respond(request, work)
+    if table is None:
+        return await long.run_job("graph")
+    return await long.run_job("around", table=table, hops=hops, limit=limit)
 
 
 def _search_key(services: Services, plain: dict[str, Any]) -> str:
     """Equal for the same search with the same rows in the same version of the index."""
     workspace = services.workspace
-    query_table = workspace.tables.open(plain["table"])
+    query_table = workspace.open(plain["table"])
     rest = {key: value for key, value in plain.items() if key != "table"}
     return hash_id("search", 2, query_table.identity, rest, workspace.version)
 
 
 def _join_key(services: Services, plain: dict[str, Any]) -> str:
-    left, right = (services.workspace.tables.open(plain[side]) for side in ("left", "right"))
+    left, right = (services.workspace.open(plain[side]) for side in ("left", "right"))
     settings = {**JoinRequest.from_fields(plain).settings(), "rows": plain["rows"]}
     return hash_id("preview", 1, left.identity, right.identity, settings)

@@ -90,7 +90,7 @@ async def find_tables(
 @router.get("/table", response_model=response_models.Table)
 async def table(services: ServicesDependency, table: TableParam) -> Response:
     """A table with the profiles of its columns."""
-    return await services.quick_response(lambda: services.workspace.tables.open(table).info())
+    return await services.quick_response(lambda: services.workspace.open(table).info())
 
 
 @router.get("/rows", response_model=response_models.Rows)
@@ -104,7 +104,7 @@ async def rows(
     """Some rows of a table; long cells are cut and end in `…`."""
 
     def read_rows() -> dict[str, Any]:
-        opened = services.workspace.tables.open(table)
+        opened = services.workspace.open(table)
         last = min(opened.rows, begin + _MAX_ROWS if end is None else min(end, begin + _MAX_ROWS))
         names = list(opened.column_names)
         indexes = None if column is None else [_check_index(names, i, opened) for i in column]
@@ -130,7 +130,7 @@ async def cell(
     """One cell in full length."""
 
     def read_cell() -> dict[str, Any]:
-        opened = services.workspace.tables.open(table)
+        opened = services.workspace.open(table)
         index = _check_index(list(opened.column_names), column, opened)
         if row >= opened.rows:
             raise Problem("input", f"row {row:,} not found: {opened.name} has {opened.rows:,} rows")
@@ -154,7 +154,7 @@ async def export(
     services: ServicesDependency, table: TableParam, format: ExportFormat = "csv"
 ) -> StreamingResponse:
     """Download a table. In CSV, texts that a spreadsheet would run as formulas start with `'`."""
-    opened = await services.run_quick(services.workspace.tables.open, table)
+    opened = await services.run_quick(services.workspace.open, table)
     name = download_name(opened.name, format)
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     chunks = await services.downloads.stream(export_table(opened, format))
@@ -162,7 +162,7 @@ async def export(
 
 
 def _distribution(services: Services, table: str, column: int) -> dict[str, Any]:
-    opened = services.workspace.tables.open(table)
+    opened = services.workspace.open(table)
     key = hash_id("distribution", 1, opened.identity, column)
     if (stored := services.workspace.read_answer(key)) is not None:
         return stored

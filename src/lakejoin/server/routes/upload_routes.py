@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from lakejoin.server import request_models, response_models
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.child_pool import Listener
-from lakejoin.server.event_stream import respond
+from lakejoin.server.event_stream import LongRequestDependency
 from lakejoin.server.guard import UPLOADS
 from lakejoin.server.services import Services, ServicesDependency
 from lakejoin.server.workspace import TableId, hash_id
@@ -39,16 +39,15 @@ _MAX_NAME = 200
     },
 )
 async def upload(
-    request: Request,
-    services: ServicesDependency,
+    long: LongRequestDependency,
     name: Annotated[str, Query(min_length=1, max_length=1_000)] = "table.csv",
 ) -> Response:
     """Upload a file; each table in it gets an id, which is the same for the same file."""
-    file_name = _plain_name(name)
+    services, file_name = long.services, _plain_name(name)
     path = services.workspace.uploads.folder / f"making-{secrets.token_hex(8)}.upload"
     try:
         with services.count_upload():
-            id = await _receive(request, path, file_name)
+            id = await _receive(long.request, path, file_name)
     except ClientDisconnect:
         path.unlink(missing_ok=True)
         raise Problem("stopped", "the caller disconnected") from None
@@ -62,7 +61,7 @@ async def upload(
         finally:
             path.unlink(missing_ok=True)
 
-    return await respond(request, work)
+    return await long.respond(work)
 
 
 @router.post("/links", response_model=response_models.LinkId)
@@ -127,7 +126,7 @@ async def _read(
     ids = [TableId("upload", table) for table in answer["tables"]]
 
     def infos() -> list[dict[str, Any]]:
-        return [workspace.tables.open(id).info() for id in ids]
+        return [workspace.open(id).info() for id in ids]
 
     return {"tables": await services.run_quick(infos), "skipped": answer["skipped"]}
 

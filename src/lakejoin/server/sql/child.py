@@ -22,13 +22,7 @@ import pyarrow as pa
 
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.job_loop import JobHandler, Message, ProgressReporter, serve_jobs
-from lakejoin.server.sql.confinement import (
-    confine,
-    connect,
-    forget_environment,
-    limit_process,
-    lock_settings,
-)
+from lakejoin.server.sql.confinement import confine, connect, limit_process, lock_settings
 from lakejoin.server.sql.result_writer import ResultLimits, write_result
 from lakejoin.server.sql.statement_checks import (
     CheckedStatement,
@@ -36,7 +30,8 @@ from lakejoin.server.sql.statement_checks import (
     check_statement,
     check_syntax,
 )
-from lakejoin.server.sql.typed_view import TargetType, define_view
+from lakejoin.server.sql.statement_runner import TargetType
+from lakejoin.server.sql.typed_view import define_view
 
 _WARM_UP_SQL = "select c, count(*), sum(n), ['x'], strftime(max(d), '%Y') from result group by all"
 
@@ -45,13 +40,11 @@ class _ImportBlocker(MetaPathFinder):
     """Blocks libraries that DuckDB and Arrow import only to recognize their data frames."""
 
     def find_spec(self, name: str, *_: Any) -> None:
-        """Report these libraries as not installed."""
         if name in ("pandas", "polars", "torch", "tensorflow"):
             raise ModuleNotFoundError(name)
 
 
 def main() -> None:
-    """Warm up, then run one job."""
     sys.meta_path.insert(0, _ImportBlocker())
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
@@ -88,7 +81,7 @@ def run(connection: duckdb.DuckDBPyConnection, job: Message) -> Message:
         types = {int(index): TargetType(**kind) for index, kind in job["types"].items()}
         define_view(connection, table, types, statement.names)
         lock_settings(connection, job["memory"])
-        forget_environment()
+        os.environ.clear()  # the process has read it by now
         limit_process(job["memory"], size, job["bytes"] * 2 + 1_000_000, job["cpu_seconds"])
         confined = confine()
         if job.get("must_confine") and confined == "none":

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import platform
 import resource
 import struct
@@ -75,27 +74,26 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
-def restrict_system_calls() -> bool:
-    """Give up all other system calls, in all threads; returns whether this machine can do that."""
+def confine() -> str:
+    """Give up all other system calls, in all threads; returns the mechanism, or `none` if this
+    machine has none."""
     machine = platform.machine()
     if sys.platform != "linux" or machine not in _MACHINES:
-        return False
+        return "none"
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
-        return False
+        return "none"
     code = _filter(machine)
     program = _Program(len(code) // 8, code)
     call = libc.syscall
     call.restype = ctypes.c_long
-    return bool(
-        call(
-            ctypes.c_long(_SECCOMP_CALL[machine]),
-            ctypes.c_uint(_SET_MODE_FILTER),
-            ctypes.c_uint(_ALL_THREADS),
-            ctypes.byref(program),
-        )
-        == 0
+    failed = call(
+        ctypes.c_long(_SECCOMP_CALL[machine]),
+        ctypes.c_uint(_SET_MODE_FILTER),
+        ctypes.c_uint(_ALL_THREADS),
+        ctypes.byref(program),
     )
+    return "none" if failed else "seccomp"
 
 
 def _filter(machine: str) -> bytes:
@@ -167,11 +165,6 @@ def lock_settings(connection: duckdb.DuckDBPyConnection, memory: int) -> None:
         connection.execute(statement)
 
 
-def forget_environment() -> None:
-    """Clear the environment, which the process has read by now."""
-    os.environ.clear()
-
-
 def limit_process(memory: int, mapped: int, written: int, cpu_seconds: float) -> None:
     """Set OS limits: memory besides what is already mapped, files, processor time."""
     _limit("RLIMIT_CORE", 0)
@@ -182,11 +175,6 @@ def limit_process(memory: int, mapped: int, written: int, cpu_seconds: float) ->
     used = _address_space()
     if used:
         _limit("RLIMIT_AS", used + mapped + memory + memory // 2 + _OVERHEAD)
-
-
-def confine() -> str:
-    """Sandbox the process; returns the mechanism, or `none`."""
-    return "seccomp" if restrict_system_calls() else "none"
 
 
 def _limit(name: str, most: int) -> None:

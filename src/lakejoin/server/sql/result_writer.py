@@ -104,7 +104,7 @@ def _write_once(
         )
         writer = pa.ipc.new_file(sink, schema)
         for batch in reader:
-            misfits = {p for at, p in enumerate(large, len(names)) if _any_true(batch.column(at))}
+            misfits = {p for at, p in enumerate(large, len(names)) if batch.column(at).true_count}
             if misfits:
                 raise _IntegerOverflow(misfits)
             rows, size = rows + batch.num_rows, size + batch.nbytes
@@ -115,10 +115,6 @@ def _write_once(
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         raise _write_problem(error, sql, len(before.encode())) from None
     return rows
-
-
-def _any_true(column: Any) -> bool:
-    return bool(column.true_count)
 
 
 def _simple(index: int, kind: str, as_text: bool) -> str:

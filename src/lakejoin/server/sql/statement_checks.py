@@ -1,5 +1,12 @@
 """Check with sqlglot and again with DuckDB's own parser that a text is exactly one statement that
-only reads the table."""
+only reads the table, and only calls functions that compute.
+
+Tables and table functions are an allow list, since nearly all others read something: files, the
+network, settings, memory. Scalar functions and aggregates are a deny list: hundreds of them only
+compute, and the few others reveal something about the process or wait. None can reach out of the
+process (`confinement.py`), so a function that a newer DuckDB adds can at worst reveal something
+about DuckDB.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,6 @@ import json
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +24,35 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokens import Token, TokenType
 
 from lakejoin.server.api_problems import SqlProblem, TextPosition, position_at, problem_from_duckdb
-from lakejoin.server.sql.allowed_names import TABLE, TABLE_FUNCTIONS, fold_name, may_call, may_name
+
+TABLE = "result"
+
+TABLE_FUNCTIONS = frozenset(
+    {"unnest", "range", "generate_series", "json_each", "json_tree", "generate_subscripts"}
+)
+# The same, also under sqlglot's names for them.
+_PARSED_TABLE_FUNCTIONS = TABLE_FUNCTIONS | {"explode", "exploding_generate_series"}
+
+# They reveal the process, its settings or other statements, or wait, or reinterpret bytes.
+_DENIED = frozenset((
+    "getenv", "current_setting", "set_config", "getvariable", "current_database",
+    "current_schema", "current_schemas", "current_catalog", "current_user", "current_role",
+    "session_user", "current_connection_id", "current_query", "current_query_id",
+    "current_transaction_id", "txid_current", "in_search_path", "version", "get_block_size",
+    "nextval", "currval", "write_log", "parse_duckdb_log_message", "stats", "vector_type",
+    "sleep_ms", "setseed", "json_execute_serialized_sql", "json_serialize_sql",
+    "json_serialize_plan", "json_deserialize_sql", "query", "query_table", "finalize",
+    "combine", "variant_bytes_to_variant", "obj_description", "col_description",
+    "shobj_description", "format_pg_type", "map_to_pg_oid", "which_secret", "add_parquet_key",
+))  # fmt: skip
+_DENIED_PREFIXES = (
+    "__internal", "pg_", "has_", "inet_", "duckdb_", "pragma_", "read_", "parquet_", "sniff_",
+    "arrow_scan", "pandas_scan", "python_", "sqlite_", "postgres_", "mysql_", "iceberg_", "delta_",
+    "http_", "copy_", "import_", "export_", "force_", "enable_", "disable_",
+)  # fmt: skip
+_ALLOWED_ANYWAY = frozenset({"pg_typeof", "pg_size_pretty"})
+# Names of DuckDB's catalog; a WITH clause may not shadow them.
+_CATALOG_PREFIXES = ("duckdb_", "pg_", "sqlite_", "pragma_", "information_schema")
 
 MAX_SQL_LENGTH = 200_000  # characters
 
@@ -37,6 +71,38 @@ _ONLY = "only a single SELECT-like statement over the table `result` can run her
 
 # sqlglot logs what it cannot parse.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+
+def fold_name(name: str) -> str:
+    """Fold a name as DuckDB compares names: only A to Z ignore case.
+
+    >>> fold_name("Read_CSV"), fold_name("É")
+    ('read_csv', 'É')
+    """
+    return "".join(c.lower() if c.isascii() else c for c in name)
+
+
+def may_call(function: str) -> bool:
+    """Whether a scalar function or aggregate may be called.
+
+    >>> may_call("sum"), may_call("GETENV"), may_call("pg_sleep"), may_call("pg_typeof")
+    (True, False, False, True)
+    """
+    name = fold_name(function)
+    if name in _ALLOWED_ANYWAY:
+        return True
+    return name not in _DENIED and not name.startswith(_DENIED_PREFIXES)
+
+
+def may_name(name: str) -> bool:
+    """Whether a WITH clause may define this name: not a file, not a name of the catalog.
+
+    >>> may_name("totals"), may_name("x.csv"), may_name("duckdb_settings")
+    (True, False, False)
+    """
+    return not any(c in "./\\:*?" for c in name) and not fold_name(name).startswith(
+        _CATALOG_PREFIXES
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +168,9 @@ def _check(sql: str) -> CheckedStatement:
         if isinstance(node, exp.Table):
             _check_table(sql, node)
     pivots = any(isinstance(node, exp.Pivot) for node in nodes)
-    names = None if pivots or _uses_unnamed_columns(statement, nodes) else _names(tokens)
+    names = None
+    if not pivots and not _uses_unnamed_columns(statement, nodes):
+        names = frozenset(fold_name(token.text) for token in tokens)
     return CheckedStatement(_without_semicolon(sql, tokens), pivots, names)
 
 
@@ -172,16 +240,10 @@ def _check_table(sql: str, table: exp.Table) -> None:
             raise SqlProblem(message, _position_of(sql, source))
     elif isinstance(source, exp.Func):
         names = [source.name] if isinstance(source, exp.Anonymous) else source.sql_names()
-        if not any(fold_name(name) in _table_functions() for name in names):
+        if not any(fold_name(name) in _PARSED_TABLE_FUNCTIONS for name in names):
             raise _function_problem(names[0], _position_of(sql, source))
     elif not isinstance(source, exp.Query | exp.Values | exp.Table | exp.Paren):
         raise SqlProblem(f"only the table {TABLE} can be read here", _position_of(sql, table))
-
-
-@lru_cache(maxsize=1)
-def _table_functions() -> frozenset[str]:
-    """The allowed table functions, also under sqlglot's names for them."""
-    return TABLE_FUNCTIONS | {"explode", "exploding_generate_series"}
 
 
 def _is_cte(table: exp.Table, name: str) -> bool:
@@ -241,10 +303,6 @@ def _uses_unnamed_columns(statement: exp.Expression, nodes: list[exp.Expression]
         if isinstance(node, exp.Dot):
             return True
     return False
-
-
-def _names(tokens: list[Token]) -> frozenset[str]:
-    return frozenset(fold_name(token.text) for token in tokens)
 
 
 def check_syntax(connection: duckdb.DuckDBPyConnection, sql: str) -> None:

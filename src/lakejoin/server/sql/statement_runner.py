@@ -38,8 +38,8 @@ class SqlLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnTypeHint:
-    """What a text column contains: `integer`, `decimal`, `date` or `boolean`. The date format is
+class TargetType:
+    """What to cast a text column to: `integer`, `decimal`, `date` or `boolean`. The date format is
     one of strptime or of a column profile, such as `d.m.y`."""
 
     type: str
@@ -94,7 +94,7 @@ class SqlRunner:
         self,
         sql: str,
         table: Path,
-        types: Mapping[int, ColumnTypeHint],
+        types: Mapping[int, TargetType],
         output: Path,
         *,
         seconds: float | None = None,
@@ -134,7 +134,6 @@ class SqlRunner:
         )
 
     async def close(self) -> None:
-        """Stop the child processes."""
         if self._pool is not None:
             await self._pool.close()
 

@@ -15,8 +15,10 @@ import duckdb
 import pyarrow as pa
 
 from lakejoin.quoting import list_literals, quote_identifier
-from lakejoin.server.sql.allowed_names import TABLE, fold_name
+from lakejoin.server.sql.statement_checks import TABLE, fold_name
+from lakejoin.server.sql.statement_runner import TargetType
 from lakejoin.values.canonical_values import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
+from lakejoin.values.plain_columns import is_text
 
 _RAW = "raw table"
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M", "T%H:%M:%S", "T%H:%M:%S.%f",
@@ -27,14 +29,6 @@ _WORDS = {
     "month d y": ("%B %d, %Y", "%b %d, %Y", "%b. %d, %Y", "%B %d %Y", "%b %d %Y"),
 }
 _TRUE, _FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
-
-
-@dataclass(frozen=True, slots=True)
-class TargetType:
-    """The type to cast a text column to, with its date format."""
-
-    type: str
-    date_format: str = ""
 
 
 class _ScannableTable:
@@ -104,9 +98,7 @@ def cast_expression(column: str, kind: str, target: TargetType) -> str:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,25 +185,19 @@ def _no_nulls(kind: str, cell: str, value: str) -> _Cast:
 
 def _dates(cell: str, named: str) -> list[_Cast]:
     """DATE if no cell has a time, else TIMESTAMP."""
+    timed = False
+    days, times = _WORDS.get(named), list(_TIMES)
     if "%" in named:
         timed = any(code in named for code in ("%H", "%I", "%c", "%s"))
-        days, times = [named], [""]
-    else:
-        timed = False
-        days, times = (
-            list(_WORDS.get(named, ())) or [_numeric_format(named or "y-m-d")],
-            list(_TIMES),
-        )
+        days, times = (named,), [""]
+    elif days is None:  # a name like d.m.y
+        named = named or "y-m-d"
+        days = (named.replace("y", "%Y").replace("m", "%m").replace("d", "%d"),)
     with_times = [day + time for day in days for time in times]
     casts = [_no_nulls("TIMESTAMP", cell, _strptime(cell, with_times))]
     if not timed:
         casts.insert(0, _no_nulls("DATE", cell, f"CAST({_strptime(cell, days)} AS DATE)"))
     return casts
-
-
-def _numeric_format(named: str) -> str:
-    """The strptime format for a name like `d.m.y`."""
-    return named.replace("y", "%Y").replace("m", "%m").replace("d", "%d")
 
 
 def _strptime(cell: str, formats: Sequence[str]) -> str:

@@ -1,5 +1,5 @@
-"""The commands `overlap`, `containment`, `composite`, `similar` and `nearby`: search with one
-engine."""
+"""The command `search`, and the commands that search with one engine: `overlap`, `containment`,
+`composite`, `similar` and `nearby`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from typing import Any
 
 import click
 
-from lakejoin.cli.options import SearchRun, query_options, run_options
-from lakejoin.cli.search_command import show_answers
+from lakejoin import api
+from lakejoin.cli.options import (
+    RESULTS_PER_ANSWER,
+    Command,
+    SearchRun,
+    query_options,
+    run_options,
+)
+from lakejoin.cli.terminal import explain_long_wait
 from lakejoin.errors import InputError
 from lakejoin.lake_search import check_column_count
 from lakejoin.search.options import (
@@ -23,8 +30,6 @@ from lakejoin.search.options import (
     SearchOptions,
 )
 
-Command = Callable[..., Any]
-
 _COLUMN = (
     "A column of TABLE: its name or zero-based index; '*' for each column.  [default: the text "
     "column that is most like a key]"
@@ -32,6 +37,31 @@ _COLUMN = (
 _TOP = f"How many columns to show.  [default: {DEFAULT_K}]"
 _ALL = "Show the best N.  [default: all that qualify]"
 _EXPLAIN = "Show result N in detail: its values, what was read, and the SQL."
+
+
+@click.command("search")
+@query_options(
+    "A column of TABLE: name or zero-based index. Repeat it for a composite key; COLUMN=OTHER "
+    "then allows only OTHER to match it.  [default: every column that may be a key]",
+    f"How many tables to show.  [default: {DEFAULT_K}]",
+)
+@run_options("Show the evidence for result N, in nats; without N, for all results.")
+def search_command(run: SearchRun) -> None:
+    """Find the tables of the lake that join best with TABLE, and what they add.
+
+    TABLE is a file or a table of the lake. Every engine that applies searches with every column
+    that may be a key; coincidental overlap is listed separately. To search with one engine, use
+    lakejoin overlap, containment, composite, similar or nearby.
+
+    \b
+    Examples:
+      lakejoin search mine.csv
+      lakejoin search mine.csv --on city --explain 1
+      lakejoin search mine.csv --on first_name --on last_name --on country=land
+      lakejoin search --batch folder/ -k 1
+    """
+    k = max(run.k or DEFAULT_K, run.explain or 0)
+    _show_answers(run, SearchOptions("fused", k))
 
 
 def _limit_options(least: str) -> Callable[[Command], Command]:
@@ -45,7 +75,7 @@ def _limit_options(least: str) -> Callable[[Command], Command]:
             "--min-share",
             type=click.FloatRange(0, 1),
             metavar="SHARE",
-            help=f"The share of your values that must have a partner.  [default: {least}]",
+            help=f"The share of your values that must match.  [default: {least}]",
         )(command)
 
     return decorate
@@ -57,7 +87,7 @@ def _measure_option(command: Command) -> Command:
         type=click.Choice(MEASURES),
         default=MEASURES[0],
         show_default=True,
-        help="Count your values that have a partner (hit), or all pairs.",
+        help="Count your values that match (hit), or all pairs.",
     )(command)
 
 
@@ -121,7 +151,7 @@ def containment_command(
 
 @click.command("composite")
 @query_options(
-    "A column of the key; repeat it. COLUMN=OTHER allows only OTHER as its partner.",
+    "A column of the key; repeat it. COLUMN=OTHER allows only OTHER to match it.",
     f"How many tables to show.  [default: {DEFAULT_K}, or all with --min-share]",
 )
 @_limit_options("none")
@@ -151,7 +181,7 @@ def composite_command(
     )
     options = SearchOptions(by, k, min_share, skip_copies, initial=initial)
     check_column_count(by, len(run.on), is_key=True)
-    _show(run, options)
+    _show_answers(run, options)
 
 
 @click.command("similar")
@@ -225,17 +255,38 @@ def nearby_command(
       lakejoin nearby prices.csv --on price --within 1% -k 5
     """
     near = ByDistance(within, metric, measure)
-    _show(run, SearchOptions("distance", run.k, min_share, skip_copies, near=near))
+    _show_answers(run, SearchOptions("distance", run.k, min_share, skip_copies, near=near))
 
 
 def _search_with_column(run: SearchRun, options: SearchOptions) -> None:
     check_column_count(options.by, len(run.on), is_key=False)
     if run.explain is not None and run.on == ("*",):
         raise InputError("--explain shows one result of one search: name one --on")
-    _show(run, options)
+    _show_answers(run, options)
 
 
-def _show(run: SearchRun, options: SearchOptions) -> None:
-    if run.explain == 0:
+def _show_answers(run: SearchRun, options: SearchOptions) -> None:
+    """Search and show the answer, or with --batch all answers."""
+    from lakejoin.cli.engine_output import TypedQuery, show_engine_answer
+
+    if options.by != "fused" and run.explain == 0:
         raise InputError("--explain needs the number of a result, as in --explain 1")
-    show_answers(run, options)
+    run.check()
+    lake = api.open(run.index)
+    if run.batch is not None:
+        from lakejoin.cli.search_batch import run_batch
+
+        run_batch(lake, run, options)
+        return
+    typed = TypedQuery(str(run.table), run.index, len(lake))
+    if options.by == "fused":
+        from lakejoin.cli.fused_output import search_live, show_fused
+
+        k = options.k or DEFAULT_K
+        found = search_live(lake, typed, run.on or None, k, quiet=run.as_json)
+        show_fused(found, typed, run.explain, run.as_json)
+        return
+    with explain_long_wait():
+        answer: Any = lake.search_with(typed.table, run.on or None, options)
+    limit = run.k or RESULTS_PER_ANSWER
+    show_engine_answer(answer, typed, limit, run.explain, run.as_json)

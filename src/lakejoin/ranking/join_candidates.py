@@ -56,8 +56,10 @@ class JoinCandidate:
 
     `kind` says whether values are equal, equal once rewritten, equal in meaning, or near. Rewritten
     values have a `rewriting`, with `beside_equal` if some values of the same columns are equal
-    without it. Values of the same meaning are at most `tau` apart; their figures are estimated from
-    `sampled` values if these are too many to count. Near points are within a `radius`.
+    without it; the last `also_equal` pairs of columns must be equal as they are. Values of the same
+    meaning are at most `tau` apart; their figures are estimated from `sampled` values if these are
+    too many to count. Near points are within a `radius`. A candidate is `superseded` if another one
+    has its columns and more, and multiplies rows less.
 
     >>> candidate = lake.search("mine.csv", on="city")[0].candidates[0]
     >>> candidate.kind, candidate.pairs
@@ -70,6 +72,8 @@ class JoinCandidate:
     kind: Kind = "equal"
     rewriting: LearnedJoin | None = None
     beside_equal: bool = False
+    also_equal: int = 0
+    superseded: bool = False
     tau: float | None = None
     sampled: int | None = None
     radius: DistanceLimit | None = None
@@ -102,9 +106,10 @@ class JoinCandidate:
         )
 
     @property
-    def order(self) -> tuple[bool, float, float]:
+    def order(self) -> tuple[int, bool, float, float]:
         """The sort key: the best candidate has the smallest."""
-        return not self.believed, -self.join_score.score, -self.join_score.nats
+        score, class_ = self.join_score, 0 if self.believed else 1 if self.possible else 2
+        return class_, self.superseded, -score.score, -score.nats
 
     @property
     def accidental(self) -> str:
@@ -115,6 +120,12 @@ class JoinCandidate:
     def believed(self) -> bool:
         """Whether this is more than coincidental overlap."""
         return self.join_score.coincidence is None
+
+    @property
+    def possible(self) -> bool:
+        """Whether it may be a real join, but values cannot tell."""
+        coincidence = self.join_score.coincidence
+        return coincidence is not None and coincidence.kind == "dense"
 
     @property
     def pairs(self) -> str:
@@ -145,6 +156,7 @@ class JoinCandidate:
             "radius": None if self.radius is None else self.radius.amount,
             "mine": list(self.query_columns),
             "theirs": list(self.lake_columns),
+            "also_equal": self.also_equal,
             "matched": self.result.matched,
             "containment": self.result.containment,
             "row_coverage": self.result.row_coverage,

@@ -37,6 +37,7 @@ class Signals:
     per non-null row, of the side where it is larger. `reference` is the closeness to a foreign key,
     1 if all values of one side are in a key of the other. `row_uniqueness` is how near the query
     columns are to a key, if the search chose them. `unchanged` if values match without rewriting.
+    `dense` if all values are in an identifier whose numbers have no gaps: any numbers would be.
     """
 
     values: int
@@ -53,6 +54,7 @@ class Signals:
     reference: float = 1.0
     row_uniqueness: float = 1.0
     unchanged: bool = True
+    dense: bool = False
 
     @property
     def nearly_all(self) -> bool:
@@ -86,9 +88,10 @@ class Reason:
 @dataclass(frozen=True, slots=True)
 class Coincidence:
     """Why a match is probably coincidental: random values match too, few values match, or there is
-    little evidence. `chance` is the share of random values that match."""
+    little evidence; or, for `dense` identifiers, why values cannot tell. `chance` is the share of
+    random values that match."""
 
-    kind: Literal["chance", "few values", "little evidence"]
+    kind: Literal["chance", "dense", "few values", "little evidence"]
     chance: float
 
 
@@ -154,6 +157,8 @@ def _find_coincidence(signals: Signals, nats: float, score: float) -> Coincidenc
     if nats >= BELIEVED:
         return None if score >= WORTH else Coincidence("little evidence", signals.chance)
     by_chance = signals.chance >= 0.5 * signals.share
+    if by_chance and signals.dense:
+        return Coincidence("dense", signals.chance)
     return Coincidence("chance" if by_chance else "few values", signals.chance)
 
 

@@ -3,8 +3,7 @@
 All pairs of columns are compared by their distinct values (`shared_values`). A pair is believed if
 it shares more values than expected by chance (`chance`) or its names denote the same identifier
 (`name_similarity`), and if it is a key of at least one side, so that the join does not multiply
-rows. If one pair multiplies rows, further pairs are added that keep nearly all rows and multiply
-less: a country and a year.
+rows. If one pair multiplies rows, further pairs are added (`key_extension`): a country and a year.
 
 Cost: one pass over every cell, some lookups per pair of columns, and a few passes over the rows
 for the best pairs; see `shared_values` for what is skipped in very large tables.
@@ -20,10 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.joins.equal.shared_values import ColumnOverlaps, EncodedColumn, count_shared_values
+from lakejoin.joins.key_extension import extend_key, sample_matched_rows
 from lakejoin.joins.row_keys import Keys, combine_keys, count_rows
-from lakejoin.model import ColumnType, ValueRules
+from lakejoin.model import Array, ColumnProfile, ColumnType, ValueRules
 from lakejoin.signals.chance import LEAST_CHANCE, evidence, match_chance
-from lakejoin.signals.name_similarity import CONTAINED, SAME, VAGUE, NameSimilarity, compare_names
+from lakejoin.signals.name_similarity import CONTAINED, VAGUE, NameSimilarity, compare_names
 from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _CANDIDATES = 40  # pairs of columns to examine closely
 _BASES = 4  # pairs to extend with further pairs
-_FURTHER = 10
-_MOST_PAIRS = 4
 
 # What is believed. Evidence is in nats: five matching words give about 20.
 _ENOUGH = 25.0
@@ -49,11 +47,6 @@ _SHARE_IF_ALIKE = 0.2
 _SHARE_IF_ONLY_NAMES = 0.9
 _MULTIPLIES = 1.5  # pairs per joined row of the larger side: 1 if the other side is a key
 _KEY = 0.95
-
-# To add a further pair: the share of rows it must keep, and how much less it must multiply.
-_KEEPS = 0.9
-_KEEPS_IF_ALIKE = 0.5
-_LESS = 0.8
 _YEARS = (1000, 2200)
 
 
@@ -100,7 +93,7 @@ def find_equal_columns(
     if not candidates:
         return None
     alone = sorted((_Set((pair,)) for pair in candidates), key=_rank, reverse=True)
-    grown = [_add_pairs(base, candidates) for base in alone[:_BASES]]
+    grown = [_extend(base, values, candidates) for base in alone[:_BASES]]
     return max([*grown, *alone], key=_rank).result()
 
 
@@ -260,12 +253,18 @@ class _Set:
         rows = len(self.keys.left), len(self.keys.right)
         return max(self.left_joined / max(rows[0], 1), self.right_joined / max(rows[1], 1))
 
+    @property
+    def strongest(self) -> _Pair:
+        """The pair with the strongest evidence, believed ones first."""
+        return max(self.pairs, key=lambda pair: (not pair.doubt(), pair.strength))
+
     def with_pair(self, pair: _Pair) -> _Set:
         return _Set((*self.pairs, pair), combine_keys(self.keys, _keys_of(pair)))
 
     def doubt(self) -> str:
         """Why it is not believed; "" if it is."""
-        doubt = self.pairs[0].doubt()
+        doubts = [pair.doubt() for pair in self.pairs]
+        doubt = "" if "" in doubts else doubts[0]
         if not doubt and self.multiplies > _MULTIPLIES:
             doubt = f"values repeat in both tables, {self.multiplies:,.1f} pairs per row"
         return doubt
@@ -278,42 +277,54 @@ class _Set:
             self.right_joined,
             self.row_pairs,
             self.shared,
-            doubt or self.pairs[0].reason(),
+            doubt or self.strongest.reason(),
             not doubt,
         )
 
 
 def _rank(candidate: _Set) -> tuple[bool, float, int]:
     """Believed sets first; then stronger evidence for more rows; then fewer pairs."""
-    worth = candidate.pairs[0].strength * candidate.reach / max(candidate.multiplies, 1.0) ** 0.5
+    worth = candidate.strongest.strength * candidate.reach / max(candidate.multiplies, 1.0) ** 0.5
     return not candidate.doubt(), worth, -len(candidate.pairs)
 
 
-def _add_pairs(base: _Set, candidates: Sequence[_Pair]) -> _Set:
-    """Add further pairs as long as they multiply rows less and keep the matching rows."""
-    while base.multiplies > 1.0 and len(base.pairs) < _MOST_PAIRS:
-        fitting = [pair for pair in candidates if _fits(pair, base)][:_FURTHER]
-        better = [grown for pair in fitting if _improves(grown := base.with_pair(pair), base)]
-        if not better:
-            break
-        base = min(better, key=lambda grown: grown.multiplies)
+def _extend(base: _Set, values: ColumnOverlaps, candidates: Sequence[_Pair]) -> _Set:
+    """Add the further pairs that keep a base from multiplying rows."""
+    if base.multiplies <= 1.0 or not base.shared:
+        return base
+    tables = _Columns(values.left), _Columns(values.right)
+    used = (
+        [tables[0].columns.index(pair.left) for pair in base.pairs],
+        [tables[1].columns.index(pair.right) for pair in base.pairs],
+    )
+    extension = extend_key(*tables, sample_matched_rows(base.keys), used)
+    known = {(pair.left.name, pair.right.name): pair for pair in candidates}
+    for i, j in extension.pairs if extension else ():
+        left, right = values.left[i], values.right[j]
+        share = min(1.0, int(values.shared[i, j]) / max(1, min(len(left), len(right))))
+        names = compare_names(left.name, right.name)
+        pair = _Pair(left, right, values.size, share, 1.0, names)
+        base = base.with_pair(known.get((left.name, right.name), pair))
     return base
 
 
-def _fits(pair: _Pair, base: _Set) -> bool:
-    """Whether a pair has new columns whose values or names suggest that they are equal."""
-    left_names, right_names = {p.left.name for p in base.pairs}, {p.right.name for p in base.pairs}
-    if pair.left.name in left_names or pair.right.name in right_names:
-        return False
-    return pair.names.similarity >= CONTAINED or pair.in_time or pair.evidence >= _ENOUGH
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The columns of a table as coded columns."""
 
+    columns: tuple[EncodedColumn, ...]
 
-def _improves(grown: _Set, base: _Set) -> bool:
-    rows_kept = max(
-        grown.left_joined / max(base.left_joined, 1), grown.right_joined / max(base.right_joined, 1)
-    )
-    least = _KEEPS_IF_ALIKE if grown.pairs[-1].names.similarity == SAME else _KEEPS
-    return rows_kept >= least and grown.multiplies <= _LESS * base.multiplies
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def profiles(self) -> list[ColumnProfile]:
+        return [column.profile for column in self.columns]
+
+    def codes_at(self, columns: Sequence[int], rows: Array) -> Array:
+        codes = [self.columns[column].rows[rows] for column in columns]
+        return np.array(codes, np.int64).reshape(len(columns), len(rows))
 
 
 def _keys_of(pair: _Pair) -> Keys:

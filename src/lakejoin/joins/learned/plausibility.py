@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Constant, Program, is_cut, takes_all
@@ -17,10 +18,6 @@ from lakejoin.joins.row_keys import NO_KEY, KeyColumn
 from lakejoin.model import Array, ColumnType, ValueRules
 from lakejoin.signals.chance import evidence, match_chance_by
 from lakejoin.values.column_encoder import encode_query
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _NATS = 20.0
 _NATS_IF_RARE = 12.0
@@ -34,6 +31,8 @@ _MOSTLY_DISTINCT = 0.8
 _OFTEN = 0.2
 _LOOKED_AT = 500
 _WORD = 2  # least letters of a constant that may be a value
+_MOSTLY = 0.5  # of the characters
+_SYNTAX = '{}[]<>"\\'
 _CENTURY = 2  # digits that may be added before the year of a date
 _ENDS = re.compile(r"^\W+|\W+$")
 
@@ -51,6 +50,7 @@ class ProgramEvidence:
     fragments: bool  # whether short texts are matched by fragments of longer ones
     writes_data: bool = False  # whether a constant is the value of an unused column
     writes_dates: bool = False  # whether constants supply parts of dates
+    invented: str = ""  # why no such program is worth considering
 
     @property
     def nats(self) -> float:
@@ -59,6 +59,8 @@ class ProgramEvidence:
     @property
     def why_spurious(self) -> str:
         """Why the matches prove nothing, however many there are; "" if they do."""
+        if self.invented:
+            return self.invented
         if self.shared_dates:
             return "dates match in any two tables"
         if self.writes_dates:
@@ -128,13 +130,27 @@ def weigh_programs(
         length < _SHORT and is_cut(programs[0].program),
         _writes_data(programs[0].program, tables.source),
         dates and any(_digits(believed.program) > _CENTURY for believed in programs),
+        _find_invention(programs[0].program, texts),
     )
+
+
+def _find_invention(program: Program, texts: pa.LargeStringArray) -> str:
+    """Why a program invents its results: it builds syntax, or writes most of every text itself."""
+    constants = [o.text for o in program.operators if isinstance(o, Constant)]
+    if any(sign in text for text in constants for sign in _SYNTAX):
+        return "the rule builds syntax around the values"
+    share = sum(map(len, constants)) / max(1.0, _mean_length(texts))
+    rest = texts
+    for text in constants:
+        rest = pc.replace_substring(rest, text.lower(), "")
+    counts = pc.all(pc.match_substring_regex(rest.drop_null(), r"^[\d\s]*$")).as_py()
+    if share > (_MOSTLY if counts else _NEARLY_ALL):
+        return "the rule writes most of every text itself"
+    return ""
 
 
 def _writes_data(program: Program, source: pa.Table) -> bool:
     """Whether a constant is a value of a column that the program does not use."""
-    import pyarrow.compute as pc
-
     constants = (o.text for o in program.operators if isinstance(o, Constant))
     written = {_ENDS.sub("", text).lower() for text in constants}
     written = {text for text in written if len(text) >= _WORD}
@@ -148,14 +164,10 @@ def _writes_data(program: Program, source: pa.Table) -> bool:
 
 
 def _lower(texts: pa.LargeStringArray) -> pa.LargeStringArray:
-    import pyarrow.compute as pc
-
     return pc.utf8_trim_whitespace(pc.utf8_lower(texts))
 
 
 def _mean_length(texts: pa.LargeStringArray) -> float:
-    import pyarrow.compute as pc
-
     return float(pc.mean(pc.utf8_length(texts)).as_py() or 0.0)
 
 
@@ -189,9 +201,6 @@ def _match_exactly(
     tables: LearningTables, program: Program, made: pa.LargeStringArray, key: KeyColumn
 ) -> Array | None:
     """The keys that the results equal exactly; None if any result equals no key."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     hashes, key_codes = tables.result_hashes(program), tables.matched_keys(program)
     if ((key_codes < 0) & (hashes != 0)).any():
         return None

@@ -33,11 +33,13 @@ _COLUMNS = 60  # of each table
 _MOST_PAIRS = 4  # of a key
 _TRIED = 8  # pairs to try in each step
 
+_MOST = 0.7  # … if the names are the same and the key is to be made one-to-one
 _ALL = 0.9  # of the matching rows must agree in a further pair
 _ALL_IF_ALIKE = 0.5  # if its names are similar
 _ALL_IF_SAME = 0.2  # if they are the same: two series of years may hardly overlap
 _NATS = 25.0  # evidence that agreement is not chance
 _UNIQUE = 1.02  # matches per row of a table, as a few rows are repeated by mistake
+_NEARLY_ONE, _ALL_OF_ONE = 1.05, 0.7  # matches per row, and rows kept, of a key made one-to-one
 _LESS = 0.8  # a further pair must leave at most this share of the matches
 _FEW = 100  # distinct whole numbers; more are a measure, unless they are named otherwise
 _YEARS = (1000, 2200)
@@ -57,6 +59,18 @@ class CodedTable(Protocol):
 
     def codes_at(self, columns: Sequence[int], rows: Array) -> Array:
         """The codes of some rows, a line for each column; `NO_CODE` for no value."""
+
+
+def measure_agreement(
+    left: CodedTable,
+    right: CodedTable,
+    rows: MatchedRows,
+    used: tuple[Sequence[int], Sequence[int]],
+) -> float:
+    """How much better other columns agree in matching rows than in others, in nats: those of the
+    pair of columns that agrees best."""
+    sample = _Sample(left, right, rows, used)
+    return max((pair.nats for pair in sample.agreeing_pairs()), default=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,18 +147,41 @@ def extend_key(
     """
     sample = _Sample(left, right, rows, used)
     base = sample.count_matches(())
-    if base.matches <= 1.0 or not base.left:
+    if not base.left or base.most_matches <= _UNIQUE:
         return None
     pairs = sorted(sample.agreeing_pairs(), key=lambda pair: pair.order)
+    if base.matches <= 1.0:
+        return _make_one_to_one(sample, base, pairs)
     chosen = _drop_idle(sample, _grow(sample, base, pairs))
     after = sample.count_matches(chosen)
     if after.matches > _UNIQUE:
         chosen = tuple(pair for pair in chosen if pair.is_telling)
         after = sample.count_matches(chosen)
-    if not chosen or after.matches > _LESS * base.matches > _UNIQUE * _LESS:
+    if not chosen or after.matches > max(_UNIQUE, _LESS * base.matches):
         return None
     indexes = tuple((pair.left, pair.right) for pair in chosen)
     return KeyExtension(indexes, after.matches, base.matches, max(pair.nats for pair in chosen))
+
+
+def _make_one_to_one(
+    sample: _Sample, base: _Matches, pairs: Sequence[_Pair]
+) -> KeyExtension | None:
+    """Extend a key that is unique in one table, if that makes it unique in the other: a city has
+    namesakes in other countries. A reference to many rows stays as it is."""
+    telling = [
+        pair
+        for pair in pairs
+        if pair.is_telling and pair.share >= (_MOST if pair.similarity >= SAME else _ALL)
+    ]
+    chosen = _drop_idle(sample, _grow(sample, base, telling, both=True))
+    after = sample.count_matches(chosen)
+    if after.most_matches > _NEARLY_ONE or after.keeps(base) < _ALL_OF_ONE:
+        return None
+    if not any(pair.similarity >= CONTAINED for pair in chosen):
+        return None
+    indexes = tuple((pair.left, pair.right) for pair in chosen)
+    nats = max(pair.nats for pair in chosen)
+    return KeyExtension(indexes, after.matches, base.most_matches, nats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +217,13 @@ class _Matches:
 
     @property
     def matches(self) -> float:
+        """Matches per row, of the table where it is smaller."""
         return self.pairs / max(1, self.left, self.right)
+
+    @property
+    def most_matches(self) -> float:
+        """Matches per row, of the table where it is larger."""
+        return self.pairs / max(1, min(self.left, self.right))
 
     def keeps(self, base: _Matches) -> float:
         """The share of the base's rows that still match, of the table where it is larger."""
@@ -240,9 +283,9 @@ class _Sample:
         names = self._tables[0].names[left], self._tables[1].names[right]
         profiles = self._tables[0].profiles[left], self._tables[1].profiles[right]
         similarity = compare_names(*names).similarity
-        if names[0].casefold() == names[1].casefold():
-            similarity = max(similarity, CONTAINED)
         in_time = all(map(is_time, profiles))
+        if names[0].casefold() == names[1].casefold():
+            similarity = SAME if in_time else max(similarity, CONTAINED)
         measure = any(is_measure(*column) for column in zip(names, profiles, strict=True))
         least = _ALL_IF_ALIKE if similarity >= CONTAINED else _ALL
         if similarity >= SAME and not measure:
@@ -295,22 +338,28 @@ class _Sample:
         return cells[starts], np.bitwise_or.reduceat(holders, starts)
 
 
-def _grow(sample: _Sample, base: _Matches, pairs: Sequence[_Pair]) -> tuple[_Pair, ...]:
-    """Add pairs one by one, as long as they multiply rows less and keep the matching rows."""
+def _grow(
+    sample: _Sample, base: _Matches, pairs: Sequence[_Pair], both: bool = False
+) -> tuple[_Pair, ...]:
+    """Add pairs one by one, as long as they multiply rows less, of one table or of `both`, and keep
+    the matching rows."""
     chosen: tuple[_Pair, ...] = ()
-    current = base
-    while current.matches > 1.0 and len(chosen) < _MOST_PAIRS:
+    current = base.most_matches if both else base.matches
+    while current > 1.0 and len(chosen) < _MOST_PAIRS:
         better = []
         for pair in _open_pairs(pairs, chosen)[:_TRIED]:
             grown = sample.count_matches((*chosen, pair))
+            matches = grown.most_matches if both else grown.matches
             least = pair.share / 2 if pair.similarity >= SAME else _ALL * pair.share
-            fewer = grown.matches <= _LESS * current.matches or grown.matches <= 1.0
-            unique = grown.matches <= _UNIQUE
+            fewer = matches <= _LESS * current or matches <= 1.0
+            unique = matches <= _UNIQUE
             if fewer and grown.keeps(base) >= least and (unique or not pair.is_measure):
-                better.append((pair.is_measure, not unique, grown.matches, pair.order, grown, pair))
+                lost = round(1 - grown.keeps(base), 1)
+                order = pair.is_measure, not unique, lost, matches, pair.order
+                better.append((order, matches, pair))
         if not better:
             break
-        *_, current, pair = min(better, key=lambda entry: entry[:4])
+        _, current, pair = min(better, key=lambda entry: entry[0])
         chosen = (*chosen, pair)
     return chosen
 

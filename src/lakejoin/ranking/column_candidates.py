@@ -134,10 +134,9 @@ class ColumnCandidates:
         """Whether whole numbers may refer to a key, though any numbers match: they are all in a
         unique identifier, and do not just count the query's rows."""
         assert self._ends is not None, "whole numbers have ends"
-        counts_rows = (
-            self._query_table.profile(self._column_index).uniqueness >= _KEY
-            and len(self.query) >= _KEY * (self._ends.high - self._ends.low + 1)
-        )
+        counts_rows = self._query_table.profile(self._column_index).uniqueness >= _KEY and len(
+            self.query
+        ) >= _KEY * (self._ends.high - self._ends.low + 1)
         location = candidate.location
         profile = location.segment.catalog.columns["uniqueness"][location.segment_columns[0]]
         return (

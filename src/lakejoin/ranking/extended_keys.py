@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.codegen.programs import glue, identity
 from lakejoin.engines.composite.query import KeyQuery, key_query
 from lakejoin.engines.query import NO_CELL, Query
 from lakejoin.joins.key_extension import (
@@ -35,6 +36,7 @@ from lakejoin.search.result import Result, ResultLocation
 
 if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
+    from lakejoin.joins.learned.program_finder import LearnedJoin
 
 _FEWEST = 2  # combinations that must match
 _MOST_EVIDENCE = 100.0
@@ -140,12 +142,16 @@ class KeyExtender:
         longer = self._count_rewritten(keys, result, extension)
         if longer.matched < _FEWEST:
             return None
-        further = len(extension.pairs)
         names = self._query_table.column_names
-        columns = (*candidate.query_columns, *(names[mine] for mine, _ in extension.pairs))
-        return _with_result(
-            replace(candidate, query_columns=columns, also_equal=further), longer, extension
+        further = [names[mine] for mine, _ in extension.pairs]
+        assert candidate.rewriting is not None, "values were rewritten"
+        candidate = replace(
+            candidate,
+            query_columns=(*candidate.query_columns, *further),
+            rewriting=_glue_columns(candidate.rewriting, further, longer.columns[-len(further) :]),
+            also_equal=len(further),
         )
+        return _with_result(candidate, longer, extension)
 
     def _count_rewritten(
         self, keys: Keys, result: RewrittenMatch, extension: KeyExtension
@@ -214,6 +220,19 @@ def _count_distinct(columns: Sequence[Array], rows: Array) -> int:
         ranks = np.unique(column[rows], return_inverse=True)[1]
         codes = np.unique(codes * (1 + int(ranks.max(initial=0))) + ranks, return_inverse=True)[1]
     return int(codes.max(initial=-1)) + 1
+
+
+def _glue_columns(learned: LearnedJoin, mine: Sequence[str], theirs: Sequence[str]) -> LearnedJoin:
+    """The programs of a longer key, which write the further columns too."""
+    assert learned.target is not None, "programs lead to a key"
+    sources, targets = (mine, theirs) if learned.source_side == "left" else (theirs, mine)
+    programs = tuple(
+        replace(supported, program=glue([supported.program, *map(identity, sources)]))
+        for supported in learned.programs
+    )
+    return replace(
+        learned, programs=programs, target=glue([learned.target, *map(identity, targets)])
+    )
 
 
 def _with_result(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from lakejoin.codegen.programs import unglue
 from lakejoin.ranking.join_score import JoinScore, Signals, score_join
 from lakejoin.render.candidate_text import (
     FigureFields,
@@ -56,7 +57,7 @@ class JoinCandidate:
 
     `kind` says whether values are equal, equal once rewritten, equal in meaning, or near. Rewritten
     values have a `rewriting`, with `beside_equal` if some values of the same columns are equal
-    without it; the last `also_equal` pairs of columns must be equal as they are. Values of the same
+    without it; the last `also_equal` pairs of columns are equal as they are. Values of the same
     meaning are at most `tau` apart; their figures are estimated from `sampled` values if these are
     too many to count. Near points are within a `radius`. A candidate is `superseded` if another one
     has its columns and more, and multiplies rows less.
@@ -95,6 +96,8 @@ class JoinCandidate:
         if self.rewriting is None or self.rewriting.target is None:
             return ()
         source, target = self.rewriting.programs[0].program, self.rewriting.target
+        if self.also_equal:
+            source, target = unglue(source)[0], unglue(target)[0]
         ordered = (source, target) if self.rewriting.source_side == "left" else (target, source)
         return tuple(program for program in ordered if not program.is_identity)
 

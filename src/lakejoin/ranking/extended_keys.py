@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _FEWEST = 2  # combinations that must match
 _MOST_EVIDENCE = 100.0
+_NEARLY_ALL, _ONCE = 0.99, 1.02  # rows, and matches per row, of a column that suffices
 
 
 class KeyExtender:
@@ -195,6 +196,29 @@ class KeyExtender:
         )
 
 
+def find_sufficient(
+    longer: JoinCandidate, base: JoinCandidate, candidates: Sequence[JoinCandidate]
+) -> JoinCandidate | None:
+    """The candidate on one further column that is a key without the base: a county's number does
+    not need its name. The base agrees in its rows, and is evidence for it."""
+    further = _name_pairs(longer) - _name_pairs(base)
+    covered = longer.result.row_coverage or 0.0
+    for other in candidates:
+        if other.kind == "equal" and _name_pairs(other) == further and _is_once(other, covered):
+            return other.with_rows(max(other.signals.rows, longer.signals.rows))
+    return None
+
+
+def _name_pairs(candidate: JoinCandidate) -> set[tuple[str, str]]:
+    return set(zip(candidate.query_columns, candidate.lake_columns, strict=False))
+
+
+def _is_once(candidate: JoinCandidate, covered: float) -> bool:
+    """Whether nearly all of the covered rows have a match, and only one."""
+    rows, matches = candidate.result.row_coverage or 0.0, candidate.result.fan_out or 0.0
+    return rows >= _NEARLY_ALL * covered and matches <= _ONCE * rows
+
+
 def _matched_rows(location: ResultLocation, positions: Array) -> MatchedRows:
     """The rows of both tables that hold some of the query's values."""
     ids = find_cell_ids(location, positions)
@@ -245,5 +269,12 @@ def _with_result(
         rows=min(_MOST_EVIDENCE, max(candidate.signals.rows, extension.nats)),
         unique=measure_uniqueness(longer),
         reference=measure_reference(longer),
+        named_key=extension.is_unique and _have_same_names(candidate.query_columns, longer.columns),
     )
+    if signals.named_key:
+        signals = replace(signals, names=1.0, specificity=1.0)
     return replace(candidate, result=longer, signals=signals)
+
+
+def _have_same_names(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+    return [name.casefold() for name in mine] == [name.casefold() for name in theirs]

@@ -35,7 +35,7 @@ from lakejoin.ranking.composite_candidates import (
 )
 from lakejoin.ranking.composite_keys import find_composite_keys
 from lakejoin.ranking.coordinate_candidates import find_coordinate_candidates
-from lakejoin.ranking.extended_keys import KeyExtender
+from lakejoin.ranking.extended_keys import KeyExtender, find_sufficient
 from lakejoin.ranking.join_candidates import JoinCandidate
 from lakejoin.ranking.meaning_candidates import (
     find_meaning_candidates,
@@ -361,11 +361,12 @@ class _Run:
         extended: list[JoinCandidate] = []
         for candidate in candidates:
             longer = None
-            if candidate.believed and len(extended) < _EXTENDED:
+            if len(extended) < _EXTENDED and _may_be_key_part(candidate):
                 longer = self._extender.extend(candidate)
             if longer is not None:
                 longer = self._with_row_uniqueness(longer)
-                by_columns.setdefault(_column_pairs(longer), longer)
+                longer = find_sufficient(longer, candidate, candidates) or longer
+                by_columns[_column_pairs(longer)] = longer
                 extended.append(longer)
             by_columns.setdefault(
                 _column_pairs(candidate), replace(candidate, superseded=longer is not None)
@@ -384,6 +385,13 @@ def _column_indexes(
     searcher: Searcher, query_table: QueryTable, choice: ColumnChoice | None
 ) -> tuple[int, ...]:
     return choice.column_indexes if choice else find_plausible_keys(query_table, searcher)
+
+
+def _may_be_key_part(candidate: JoinCandidate) -> bool:
+    """Whether a candidate is worth extending: it is believed, or its columns have the same name."""
+    return candidate.believed or (
+        candidate.kind == "equal" and candidate.signals.names >= CONTAINED
+    )
 
 
 def _choose_possible(tables: Sequence[list[JoinCandidate]]) -> list[list[JoinCandidate]]:

@@ -38,6 +38,7 @@ class Signals:
     1 if all values of one side are in a key of the other. `row_uniqueness` is how near the query
     columns are to a key, if the search chose them. `unchanged` if values match without rewriting.
     `dense` if all values are in an identifier whose numbers have no gaps: any numbers would be.
+    `named_key` if several columns of the same names are a key together.
     """
 
     values: int
@@ -55,6 +56,7 @@ class Signals:
     row_uniqueness: float = 1.0
     unchanged: bool = True
     dense: bool = False
+    named_key: bool = False
 
     @property
     def nearly_all(self) -> bool:
@@ -64,7 +66,10 @@ class Signals:
     @property
     def names_count(self) -> float:
         """The weight of the names, 0 to 1: full for a foreign key into a unique column or if both
-        names say identifier, half for other full containment, otherwise none."""
+        names say identifier or name a key together, half for other full containment, otherwise
+        none."""
+        if self.named_key:
+            return 1.0
         if self.share < _ALL:
             return 0.0
         return 1.0 if self.unique >= _ALL or self.identify else 0.5

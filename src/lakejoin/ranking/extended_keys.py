@@ -269,12 +269,14 @@ def _with_result(
         rows=min(_MOST_EVIDENCE, max(candidate.signals.rows, extension.nats)),
         unique=measure_uniqueness(longer),
         reference=measure_reference(longer),
-        named_key=extension.is_unique and _have_same_names(candidate.query_columns, longer.columns),
+        same_names=_same_names(candidate.query_columns, longer.columns),
     )
-    if signals.named_key:
-        signals = replace(signals, names=1.0, specificity=1.0)
+    if extension.is_unique and signals.same_names == 1.0:
+        signals = replace(signals, named_key=True, names=1.0, specificity=1.0)
     return replace(candidate, result=longer, signals=signals)
 
 
-def _have_same_names(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    return [name.casefold() for name in mine] == [name.casefold() for name in theirs]
+def _same_names(mine: Sequence[str], theirs: Sequence[str]) -> float:
+    """The share of the columns that have the same name in both tables."""
+    pairs = list(zip(mine, theirs, strict=False))
+    return sum(own.casefold() == other.casefold() for own, other in pairs) / max(1, len(pairs))

@@ -60,10 +60,10 @@ _FETCHED = 150  # lake columns for each query column
 _AGAINST_CHANCE, _OF_EACH = 40, 28
 _BY_ROWS, _ROWS_OF_EACH = 10, 6
 _COMPOSITES = 2
-_POSSIBLE = 2  # tables to show that values can neither prove nor rule out
-_AS_LIKELY = 0.5  # as the likeliest of these
+_POSSIBLE = 4  # tables to show that values can neither prove nor rule out
+_AS_LIKELY = 0.9  # as the likeliest of these
 _MORE_TABLES = 5  # beyond those shown, to extend: a longer key may rank higher
-_EXTENDED = 2  # keys of a table to extend
+_EXTENDED = 3  # keys of a table to extend
 _LIKELY = 400  # pairs of columns that share pieces; only the best are examined
 _NAMED = 50  # lake columns with the name of a query column
 _FEWEST = 2  # values that must match
@@ -401,11 +401,11 @@ def _choose_possible(tables: Sequence[list[JoinCandidate]]) -> list[list[JoinCan
     best: dict[tuple[str, ...], float] = {}
     for candidates in tables:
         first = candidates[0]
-        if first.possible:
+        if first.possible and len(chosen) < _POSSIBLE:
             most = best.setdefault(first.query_columns, first.join_score.score)
             if first.join_score.score >= _AS_LIKELY * most:
                 chosen.append(candidates)
-    return chosen[:_POSSIBLE]
+    return chosen
 
 
 def _column_pairs(candidate: JoinCandidate) -> frozenset[tuple[str, str]]:

@@ -109,10 +109,13 @@ class JoinCandidate:
         )
 
     @property
-    def order(self) -> tuple[int, bool, float, float]:
-        """The sort key: the best candidate has the smallest."""
+    def order(self) -> tuple[int, bool, float, float, float, float]:
+        """The sort key: the best candidate has the smallest. Of about equal scores, the one that
+        covers more rows comes first."""
         score, class_ = self.join_score, 0 if self.believed else 1 if self.possible else 2
-        return class_, self.superseded, -score.score, -score.nats
+        covered = self.result.row_coverage or 0.0
+        about = -round(score.score, 2)
+        return class_, self.superseded, about, -round(covered, 2), -score.score, -score.nats
 
     @property
     def accidental(self) -> str:

@@ -19,6 +19,7 @@ SURE = 50.0
 REACH = 0.3
 KEYED = 0.2
 PLAIN = 0.95
+NAMED = 0.85
 BELIEVED = 10.0
 WORTH = 0.1
 _MOST = 100.0
@@ -38,7 +39,8 @@ class Signals:
     1 if all values of one side are in a key of the other. `row_uniqueness` is how near the query
     columns are to a key, if the search chose them. `unchanged` if values match without rewriting.
     `dense` if all values are in an identifier whose numbers have no gaps: any numbers would be.
-    `named_key` if several columns of the same names are a key together.
+    `named_key` if several columns of the same names are a key together; of other keys of several
+    columns, a share `same_names` has the same names.
     """
 
     values: int
@@ -57,6 +59,7 @@ class Signals:
     unchanged: bool = True
     dense: bool = False
     named_key: bool = False
+    same_names: float = 1.0
 
     @property
     def nearly_all(self) -> bool:
@@ -138,7 +141,8 @@ def score_join(signals: Signals) -> JoinScore:
     nats = sum(reason.nats for reason in reasons)
     sure = min(1.0, nats / SURE)
     keyed = (signals.reference * signals.row_uniqueness) ** KEYED
-    score = sure * signals.containment**REACH * keyed * (1.0 if signals.unchanged else PLAIN)
+    plain = (1.0 if signals.unchanged else PLAIN) * (NAMED + (1 - NAMED) * signals.same_names)
+    score = sure * signals.containment**REACH * keyed * plain
     others = sum(reason.nats for reason in reasons if reason.kind != "names")
     named = sum(reason.nats for reason in reasons if reason.kind == "names")
     believed = others + signals.names_count * named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
@@ -291,6 +291,41 @@ def merge_constants(operators: Iterable[Operator]) -> Program:
         else:
             kept.append(operator)
     return Program(tuple(kept))
+
+
+GLUE = "|"  # between the columns of a key of several columns
+
+
+def glue(programs: Sequence[Program]) -> Program:
+    """The program that writes the results of others, with `GLUE` between them.
+
+    >>> print(glue([identity("state"), identity("county")]))
+    state + "|" + county
+    """
+    operators: list[Operator] = []
+    for program in programs:
+        operators += [Constant(GLUE), *program.operators] if operators else program.operators
+    return merge_constants(operators)
+
+
+def unglue(program: Program) -> tuple[Program, ...]:
+    """The programs that `glue` made one of; the program itself if one of them would read nothing.
+
+    >>> county = Program((Extract("county"), Constant(" County")))
+    >>> [str(part) for part in unglue(glue([county, identity("state")]))]
+    ['county + " County"', 'state']
+    """
+    parts: list[list[Operator]] = [[]]
+    for operator in program.operators:
+        if not isinstance(operator, Constant):
+            parts[-1].append(operator)
+            continue
+        first, *others = operator.text.split(GLUE)
+        parts[-1] += [Constant(first)] if first else []
+        parts += [[Constant(text)] if text else [] for text in others]
+    if not all(any(isinstance(operator, Extract) for operator in part) for part in parts):
+        return (program,)
+    return tuple(Program(tuple(part)) for part in parts)
 
 
 def _words(operator: Operator) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.codegen.programs import Program
+from lakejoin.codegen.programs import Program, unglue
 from lakejoin.joins.agreements import readable_parts
 from lakejoin.joins.equal.shared_values import uniquely_named
 from lakejoin.joins.join_inputs import table_subject
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _KEY = 0.8  # least share of distinct values of a key column
 _MOST = 0.5  # of the rows: columns that join this many are the right ones
 _MANY_MORE = 1.5  # times as many rows
+_UNDECIDED = 0.5  # sureness of a join that values can neither prove nor rule out
 _NAMED_COLUMNS = "you named these columns"
 
 
@@ -54,7 +55,12 @@ def match_equal(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
         words = _equal_words(best.on)
         task.attempts.append(RejectedJoin(words, best.left_joined, best.right_joined, best.why))
         return join_key
-    return match_columns(task, best.on, 1.0, best.why)
+    if not best.decided:
+        task.notes.append(
+            f"{_equal_words(best.on)} is only possible: any numbers in this range would match; a "
+            "similar name, another shared column or a declared key would decide"
+        )
+    return match_columns(task, best.on, 1.0 if best.decided else _UNDECIDED, best.why)
 
 
 def match_columns(task: JoinTask, on: NamePairs, sure: float, why: str, side: str = "") -> JoinKey:
@@ -83,8 +89,8 @@ def match_columns(task: JoinTask, on: NamePairs, sure: float, why: str, side: st
 def match_rewritten(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
     """Match rows by rewriting the values of one side with learned programs.
 
-    Columns that are equal in some rows are rewritten for the others. Other columns replace them
-    only if the equal ones join few rows and programs many more.
+    A column that is equal in some rows is rewritten for the others. Other columns replace it only
+    if it joins few rows and programs many more.
     """
     task.report_progress("learning rewriting rules")
     if join_key is None or task.options.on:
@@ -95,7 +101,7 @@ def match_rewritten(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
         return best
     if len(join_key.columns) == 1:
         join_key = _choose_larger(join_key, _learn_key(task, (_pair(join_key),)), 1.0)
-    if join_key and _reach(task, join_key) < _MOST:
+    if join_key and len(join_key.columns) == 1 and _reach(task, join_key) < _MOST:
         join_key = _choose_larger(join_key, _learn_key(task, ()), _MANY_MORE)
     return join_key
 
@@ -144,12 +150,7 @@ def _build_program_key(task: JoinTask, learned: LearnedJoin) -> JoinKey:
         codes = np.full(task.table(side).num_rows, NO_KEY, np.int64)
         codes[sources[chosen]] = learned.key_of[targets[chosen]]
         plain = supported.program.is_identity and target.is_identity
-        texts = (
-            (supported.program.columns[0], target.columns[0])
-            if plain
-            else (supported.program, target)
-        )
-        words = side_words(side, str(texts[0]), str(texts[1]), "=")
+        words = _program_words(side, supported.program, target)
         why = _program_why(supported.source_rows, supported.by_chance)
         kind = "equal" if plain else "transform"
         rule = KeyRule(
@@ -164,6 +165,17 @@ def _build_program_key(task: JoinTask, learned: LearnedJoin) -> JoinKey:
         rules.append(rule)
     program = None if target.is_identity else target
     return JoinKey(side, target.columns, learned.key_of, learned.key_count, tuple(rules), program)
+
+
+def _program_words(side: str, source: Program, target: Program) -> str:
+    """What must be equal; the columns of a key of several one by one."""
+    parts = unglue(source), unglue(target)
+    pairs = zip(*parts, strict=True) if len(parts[0]) == len(parts[1]) else [(source, target)]
+    return " and ".join(side_words(side, _text(one), _text(other), "=") for one, other in pairs)
+
+
+def _text(program: Program) -> str:
+    return program.columns[0] if program.is_identity else str(program)
 
 
 def _program_why(rows: int, by_chance: float) -> str:

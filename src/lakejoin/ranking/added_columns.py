@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.engines.composite.query import KeyQuery
-from lakejoin.engines.query import NO_CELL, Query
+from lakejoin.engines.query import Query
+from lakejoin.joins.key_extension import NO_CODE
 from lakejoin.model import Array, null_id
-from lakejoin.ranking.row_agreement import find_rows, first_row_of_each
+from lakejoin.ranking.coded_rows import LakeRows, QueryRows
+from lakejoin.ranking.row_agreement import find_cell_ids, find_rows, first_row_of_each
 from lakejoin.store.rows import NULL
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ class _MetRows:
         cells = [
             location.query_table.cells(column_index) for column_index in location.query_columns
         ]
-        cell_ids = _cell_ids(location, meeting.positions[chosen])
+        cell_ids = find_cell_ids(location, meeting.positions[chosen])
         find, codes = location.segment.dictionary.find, location.segment.rows.codes
         self._mine = first_row_of_each(find_rows([own for _, own in cells], cell_ids), len(chosen))
         self._rows, self._value = find_rows(
@@ -103,11 +105,15 @@ class _MetRows:
         """Whether the query table already has each column: one of its own is equal in matching
         rows."""
         both = np.flatnonzero((self._mine >= 0) & (self._theirs >= 0))[:_ROWS]
-        mine = self._codes_of_mine(self._mine[both])
+        location = self._location
+        own = QueryRows(location.query_table, location.segment)
+        mine = own.codes_at(range(min(_COLUMNS, len(own.names))), self._mine[both])
+        lake = LakeRows(location.segment, location.entry)
+        first = location.entry.first
+        indexes = [column.column_id - first for column in columns]
         known = []
-        for column in columns:
-            theirs = self._codes_at(column.column_id, self._theirs[both])
-            here = (mine != NO_CELL) & (theirs != NO_CELL)
+        for theirs in lake.codes_at(indexes, self._theirs[both]):
+            here = (mine != NO_CODE) & (theirs != NO_CODE)
             same = ((mine == theirs) & here).sum(axis=1)
             enough = here.sum(axis=1) >= _FEWEST
             known.append(bool((enough & (same >= _SAME * here.sum(axis=1))).any()))
@@ -119,54 +125,6 @@ class _MetRows:
         if cells is None:
             return np.asarray(ids[self._rows] == NULL)
         return np.asarray(cells[self._rows] == null_id(cells.dtype))
-
-    def _codes_at(self, column: int, rows: Array) -> Array:
-        """The codes of a few rows of a column, decoding only those."""
-        theirs = self._location.segment.rows
-        cells, ids = theirs.local(column, self._total)
-        if cells is None:
-            return theirs.codes_of(ids[rows]).astype(np.int64)
-        codes = np.full(len(rows), np.int64(NO_CELL))
-        known = cells[rows] != null_id(cells.dtype)
-        codes[known] = theirs.codes_of(ids[cells[rows][known]])
-        return codes
-
-    def _codes_of_mine(self, rows: Array) -> Array:
-        """The codes of some query rows in the lake segment, one array row per query column.
-
-        A value that the segment lacks gets -1, which is not a code.
-        """
-        import pyarrow as pa
-
-        from lakejoin.store.dictionary import NOT_FOUND
-
-        query_table = self._location.query_table
-        columns = [
-            query_table.cells(column_index)
-            for column_index in range(min(_COLUMNS, len(query_table.column_names)))
-        ]
-        known = np.stack([cells[rows] != NO_CELL for _, cells in columns])
-        texts = [
-            tokens.take(cells[rows][there])
-            for (tokens, cells), there in zip(columns, known, strict=True)
-        ]
-        # One lookup for all columns, as a lookup has a fixed cost.
-        codes = self._location.segment.dictionary.find(pa.chunked_array(texts).combine_chunks())
-        by_column = np.full(known.shape, np.int64(NO_CELL))
-        by_column[known] = np.where(codes == NOT_FOUND, -1, codes.astype(np.int64))
-        return by_column
-
-
-def _cell_ids(location: ResultLocation, positions: Array) -> list[Array]:
-    """The query values at some positions as ids of the query table's cells, by column."""
-    import pyarrow.compute as pc
-
-    query = location.query
-    if isinstance(query, KeyQuery):
-        return list(query.combinations[positions].T)
-    assert isinstance(query, Query), "equal values come from columns"
-    tokens, _ = location.query_table.cells(location.query_columns[0])
-    return [pc.index_in(query.tokens.take(positions), value_set=tokens).to_numpy()]
 
 
 def _sample_positions(rows: Array, most: int) -> Array:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _SOME = 8  # values that must match for their rarity to count in full
 _DENSE = 0.5  # chance, as a share of the matches, from which on numbers are compared by their ends
 _FEWEST = 2
+_KEY = 0.99  # distinct values per row of a key, and the share of values that refer to it
+_SEVERAL = 10  # values: fewer may be any counts or ratings
 _MORE = 0.02  # of the query values
 _ALMOST = 2  # tables that join by equal values and may do better
 _NEARLY_ALL = 0.98  # of the query values
@@ -117,6 +119,7 @@ class ColumnCandidates:
                 # That few columns hold a long count only means that few are as long.
                 rarity=0.0 if self._ends.are_common or theirs.are_common else signals.rarity,
                 specificity=named,
+                dense=dense and self._may_refer(candidate),
             )
         return replace(candidate, signals=signals)
 
@@ -126,6 +129,24 @@ class ColumnCandidates:
         if years:
             return 0.0
         return 0.5 if dense and not is_identifier_name(candidate.result.columns[0]) else 1.0
+
+    def _may_refer(self, candidate: JoinCandidate) -> bool:
+        """Whether whole numbers may refer to a key, though any numbers match: they are all in a
+        unique identifier, and do not just count the query's rows."""
+        assert self._ends is not None, "whole numbers have ends"
+        counts_rows = self._query_table.profile(self._column_index).uniqueness >= _KEY and len(
+            self.query
+        ) >= _KEY * (self._ends.high - self._ends.low + 1)
+        location = candidate.location
+        profile = location.segment.catalog.columns["uniqueness"][location.segment_columns[0]]
+        return (
+            not counts_rows
+            and not self._ends.are_years
+            and len(self.query) >= _SEVERAL
+            and candidate.result.containment >= _KEY
+            and float(profile.as_py()) >= _KEY
+            and is_identifier_name(candidate.result.columns[0])
+        )
 
     def _their_ends(self, location: ResultLocation) -> Ends | None:
         if self._ends is None:

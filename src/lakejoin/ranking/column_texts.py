@@ -14,24 +14,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.engines.query import NO_CELL, ColumnSpellings
+from lakejoin.joins.row_keys import NO_KEY, Keys
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.row_keys import Keys
-
 MOST_ROWS = 50_000  # of several columns
+NO_ENTRY = -1
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnTexts:
     """Texts by column; entry i stands for `weights[i]` rows of the table, the first of which is
-    `rows[i]`."""
+    `rows[i]`. `entries` has the entry of every row, `NO_ENTRY` for rows without one."""
 
     table: pa.Table
     rows: Array
     weights: Array
+    entries: Array
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -42,8 +43,13 @@ class ColumnTexts:
 
     def take(self, positions: Array) -> ColumnTexts:
         """The texts at some positions."""
+        entries = np.full(len(self) + 1, NO_ENTRY)
+        entries[positions] = np.arange(len(positions))
         return ColumnTexts(
-            self.table.take(positions), self.rows[positions], self.weights[positions]
+            self.table.take(positions),
+            self.rows[positions],
+            self.weights[positions],
+            entries[self.entries],
         )
 
 
@@ -54,7 +60,8 @@ def read_column_texts(columns: Mapping[str, ColumnSpellings]) -> ColumnTexts:
     if len(columns) > 1:
         return _rows_of(columns)
     ((name, only),) = columns.items()
-    return ColumnTexts(pa.table({name: only.texts}), _first_rows(only), only.rows)
+    entries = np.where(only.cells == NO_CELL, NO_ENTRY, only.cells.astype(np.int64))
+    return ColumnTexts(pa.table({name: only.texts}), _first_rows(only), only.rows, entries)
 
 
 def _first_rows(column: ColumnSpellings) -> Array:
@@ -75,7 +82,9 @@ def _rows_of(columns: Mapping[str, ColumnSpellings]) -> ColumnTexts:
         cells = column.cells[rows]
         null = cells == NO_CELL
         texts[name] = column.texts.take(pa.array(np.where(null, 0, cells), mask=null))
-    return ColumnTexts(pa.table(texts), rows, np.full(len(rows), float(step)))
+    entries = np.full(total, NO_ENTRY)
+    entries[rows] = np.arange(len(rows))
+    return ColumnTexts(pa.table(texts), rows, np.full(len(rows), float(step)), entries)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +131,15 @@ class JoinedTexts:
     def pairs(self) -> float:
         """The number of rows of the join."""
         return float((self.left.weights * self._their_rows_by_key[self.keys.left]).sum())
+
+    @property
+    def row_keys(self) -> Keys:
+        """The keys of the rows of both tables."""
+        left, right = (
+            np.append(keys, NO_KEY)[texts.entries]
+            for keys, texts in ((self.keys.left, self.left), (self.keys.right, self.right))
+        )
+        return Keys(left, right, self.keys.count)
 
     def sample_pairs(self, most: int) -> tuple[Array, Array]:
         """Matching positions of both sides, one pair per key, spread over all."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from lakejoin.engines.query import is_searched
@@ -34,6 +35,7 @@ from lakejoin.ranking.composite_candidates import (
 )
 from lakejoin.ranking.composite_keys import find_composite_keys
 from lakejoin.ranking.coordinate_candidates import find_coordinate_candidates
+from lakejoin.ranking.extended_keys import KeyExtender, find_sufficient
 from lakejoin.ranking.join_candidates import JoinCandidate
 from lakejoin.ranking.meaning_candidates import (
     find_meaning_candidates,
@@ -58,6 +60,10 @@ _FETCHED = 150  # lake columns for each query column
 _AGAINST_CHANCE, _OF_EACH = 40, 28
 _BY_ROWS, _ROWS_OF_EACH = 10, 6
 _COMPOSITES = 2
+_POSSIBLE = 4  # tables to show that values can neither prove nor rule out
+_AS_LIKELY = 0.9  # as the likeliest of these
+_MORE_TABLES = 5  # beyond those shown, to extend: a longer key may rank higher
+_EXTENDED = 3  # keys of a table to extend
 _LIKELY = 400  # pairs of columns that share pieces; only the best are examined
 _NAMED = 50  # lake columns with the name of a query column
 _FEWEST = 2  # values that must match
@@ -138,6 +144,7 @@ class _Run:
         self._column_indexes = _column_indexes(searcher, query_table, options.choice)
         self._candidates: list[JoinCandidate] = []
         self._versions = TableVersions()
+        self._extender = KeyExtender(query_table)
         self._seconds: dict[str, float] = {}
         self._notes: list[str] = [*options.notes]
 
@@ -304,10 +311,11 @@ class _Run:
 
     def answer(self, final: bool = False) -> FusedAnswer:
         """The answer so far."""
-        tables = _by_table(self._candidates)
         limit = self._options.k or DEFAULT_K
+        tables = self._with_longer_keys(_by_table(self._candidates), limit)
         joined = [candidates for candidates in tables if candidates[0].believed]
-        missed = [candidates for candidates in tables if not candidates[0].believed]
+        joined += _choose_possible(tables) if final else []
+        missed = [candidates for candidates in tables if candidates not in joined]
         begin = time.perf_counter()
         # An accidental match may be a version of a table that joins.
         ordered = joined + missed[:limit]
@@ -334,6 +342,37 @@ class _Run:
             final=final,
         )
 
+    def _with_longer_keys(
+        self, tables: list[list[JoinCandidate]], limit: int
+    ) -> list[list[JoinCandidate]]:
+        """Extend the keys that multiply rows, of the tables that may be shown."""
+        begin = time.perf_counter()
+        shown = tables[: limit + _MORE_TABLES]
+        longer = [candidate for candidates in shown for candidate in self._extend_table(candidates)]
+        rest = [candidate for candidates in tables[len(shown) :] for candidate in candidates]
+        self._add_time("keys", begin)
+        return _by_table([*longer, *rest])
+
+    def _extend_table(self, candidates: Sequence[JoinCandidate]) -> list[JoinCandidate]:
+        """The candidates of a table, and longer keys that multiply rows less."""
+        if self._options.choice is not None:
+            return list(candidates)
+        by_columns: dict[frozenset[tuple[str, str]], JoinCandidate] = {}
+        extended: list[JoinCandidate] = []
+        for candidate in candidates:
+            longer = None
+            if len(extended) < _EXTENDED and _may_be_key_part(candidate):
+                longer = self._extender.extend(candidate)
+            if longer is not None:
+                longer = self._with_row_uniqueness(longer)
+                longer = find_sufficient(longer, candidate, candidates) or longer
+                by_columns[_column_pairs(longer)] = longer
+                extended.append(longer)
+            by_columns.setdefault(
+                _column_pairs(candidate), replace(candidate, superseded=longer is not None)
+            )
+        return list(by_columns.values())
+
     @property
     def _columns(self) -> tuple[tuple[str, ...], ...]:
         names = tuple(
@@ -346,6 +385,34 @@ def _column_indexes(
     searcher: Searcher, query_table: QueryTable, choice: ColumnChoice | None
 ) -> tuple[int, ...]:
     return choice.column_indexes if choice else find_plausible_keys(query_table, searcher)
+
+
+def _may_be_key_part(candidate: JoinCandidate) -> bool:
+    """Whether a candidate is worth extending: it is believed, or its columns have the same name."""
+    return candidate.believed or (
+        candidate.kind == "equal" and candidate.signals.names >= CONTAINED
+    )
+
+
+def _choose_possible(tables: Sequence[list[JoinCandidate]]) -> list[list[JoinCandidate]]:
+    """The tables that may join though values cannot tell; of each query column those that are not
+    much less likely than the first."""
+    chosen: list[list[JoinCandidate]] = []
+    best: dict[tuple[str, ...], float] = {}
+    for candidates in tables:
+        first = candidates[0]
+        if first.possible and len(chosen) < _POSSIBLE:
+            most = best.setdefault(first.query_columns, first.join_score.score)
+            if first.join_score.score >= _AS_LIKELY * most:
+                chosen.append(candidates)
+    return chosen
+
+
+def _column_pairs(candidate: JoinCandidate) -> frozenset[tuple[str, str]]:
+    """The joined columns, in any order, with how they join."""
+    kind = (candidate.kind, candidate.how)
+    columns = zip_longest(candidate.query_columns, candidate.lake_columns, fillvalue="")
+    return frozenset([kind, *columns])
 
 
 def _nearly_equal_columns(candidates: Sequence[JoinCandidate]) -> set[tuple[int, int, int]]:

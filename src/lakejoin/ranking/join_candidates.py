@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from lakejoin.codegen.programs import unglue
 from lakejoin.ranking.join_score import JoinScore, Signals, score_join
 from lakejoin.render.candidate_text import (
     FigureFields,
@@ -56,8 +57,10 @@ class JoinCandidate:
 
     `kind` says whether values are equal, equal once rewritten, equal in meaning, or near. Rewritten
     values have a `rewriting`, with `beside_equal` if some values of the same columns are equal
-    without it. Values of the same meaning are at most `tau` apart; their figures are estimated from
-    `sampled` values if these are too many to count. Near points are within a `radius`.
+    without it; the last `also_equal` pairs of columns are equal as they are. Values of the same
+    meaning are at most `tau` apart; their figures are estimated from `sampled` values if these are
+    too many to count. Near points are within a `radius`. A candidate is `superseded` if another one
+    has its columns and more, and multiplies rows less.
 
     >>> candidate = lake.search("mine.csv", on="city")[0].candidates[0]
     >>> candidate.kind, candidate.pairs
@@ -70,6 +73,8 @@ class JoinCandidate:
     kind: Kind = "equal"
     rewriting: LearnedJoin | None = None
     beside_equal: bool = False
+    also_equal: int = 0
+    superseded: bool = False
     tau: float | None = None
     sampled: int | None = None
     radius: DistanceLimit | None = None
@@ -91,6 +96,8 @@ class JoinCandidate:
         if self.rewriting is None or self.rewriting.target is None:
             return ()
         source, target = self.rewriting.programs[0].program, self.rewriting.target
+        if self.also_equal:
+            source, target = unglue(source)[0], unglue(target)[0]
         ordered = (source, target) if self.rewriting.source_side == "left" else (target, source)
         return tuple(program for program in ordered if not program.is_identity)
 
@@ -102,9 +109,13 @@ class JoinCandidate:
         )
 
     @property
-    def order(self) -> tuple[bool, float, float]:
-        """The sort key: the best candidate has the smallest."""
-        return not self.believed, -self.join_score.score, -self.join_score.nats
+    def order(self) -> tuple[int, bool, float, float, float, float]:
+        """The sort key: the best candidate has the smallest. Of about equal scores, the one that
+        covers more rows comes first."""
+        score, class_ = self.join_score, 0 if self.believed else 1 if self.possible else 2
+        covered = self.result.row_coverage or 0.0
+        about = -round(score.score, 2)
+        return class_, self.superseded, about, -round(covered, 2), -score.score, -score.nats
 
     @property
     def accidental(self) -> str:
@@ -115,6 +126,12 @@ class JoinCandidate:
     def believed(self) -> bool:
         """Whether this is more than coincidental overlap."""
         return self.join_score.coincidence is None
+
+    @property
+    def possible(self) -> bool:
+        """Whether it may be a real join, but values cannot tell."""
+        coincidence = self.join_score.coincidence
+        return coincidence is not None and coincidence.kind == "dense"
 
     @property
     def pairs(self) -> str:
@@ -145,6 +162,7 @@ class JoinCandidate:
             "radius": None if self.radius is None else self.radius.amount,
             "mine": list(self.query_columns),
             "theirs": list(self.lake_columns),
+            "also_equal": self.also_equal,
             "matched": self.result.matched,
             "containment": self.result.containment,
             "row_coverage": self.result.row_coverage,

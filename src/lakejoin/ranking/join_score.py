@@ -19,6 +19,7 @@ SURE = 50.0
 REACH = 0.3
 KEYED = 0.2
 PLAIN = 0.95
+NAMED = 0.85
 BELIEVED = 10.0
 WORTH = 0.1
 _MOST = 100.0
@@ -37,6 +38,9 @@ class Signals:
     per non-null row, of the side where it is larger. `reference` is the closeness to a foreign key,
     1 if all values of one side are in a key of the other. `row_uniqueness` is how near the query
     columns are to a key, if the search chose them. `unchanged` if values match without rewriting.
+    `dense` if all values are in an identifier whose numbers have no gaps: any numbers would be.
+    `named_key` if several columns of the same names are a key together; of other keys of several
+    columns, a share `same_names` has the same names.
     """
 
     values: int
@@ -53,6 +57,9 @@ class Signals:
     reference: float = 1.0
     row_uniqueness: float = 1.0
     unchanged: bool = True
+    dense: bool = False
+    named_key: bool = False
+    same_names: float = 1.0
 
     @property
     def nearly_all(self) -> bool:
@@ -62,7 +69,10 @@ class Signals:
     @property
     def names_count(self) -> float:
         """The weight of the names, 0 to 1: full for a foreign key into a unique column or if both
-        names say identifier, half for other full containment, otherwise none."""
+        names say identifier or name a key together, half for other full containment, otherwise
+        none."""
+        if self.named_key:
+            return 1.0
         if self.share < _ALL:
             return 0.0
         return 1.0 if self.unique >= _ALL or self.identify else 0.5
@@ -86,9 +96,10 @@ class Reason:
 @dataclass(frozen=True, slots=True)
 class Coincidence:
     """Why a match is probably coincidental: random values match too, few values match, or there is
-    little evidence. `chance` is the share of random values that match."""
+    little evidence; or, for `dense` identifiers, why values cannot tell. `chance` is the share of
+    random values that match."""
 
-    kind: Literal["chance", "few values", "little evidence"]
+    kind: Literal["chance", "dense", "few values", "little evidence"]
     chance: float
 
 
@@ -130,7 +141,8 @@ def score_join(signals: Signals) -> JoinScore:
     nats = sum(reason.nats for reason in reasons)
     sure = min(1.0, nats / SURE)
     keyed = (signals.reference * signals.row_uniqueness) ** KEYED
-    score = sure * signals.containment**REACH * keyed * (1.0 if signals.unchanged else PLAIN)
+    plain = (1.0 if signals.unchanged else PLAIN) * (NAMED + (1 - NAMED) * signals.same_names)
+    score = sure * signals.containment**REACH * keyed * plain
     others = sum(reason.nats for reason in reasons if reason.kind != "names")
     named = sum(reason.nats for reason in reasons if reason.kind == "names")
     believed = others + signals.names_count * named
@@ -154,6 +166,8 @@ def _find_coincidence(signals: Signals, nats: float, score: float) -> Coincidenc
     if nats >= BELIEVED:
         return None if score >= WORTH else Coincidence("little evidence", signals.chance)
     by_chance = signals.chance >= 0.5 * signals.share
+    if by_chance and signals.dense:
+        return Coincidence("dense", signals.chance)
     return Coincidence("chance" if by_chance else "few values", signals.chance)
 
 

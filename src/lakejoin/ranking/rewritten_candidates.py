@@ -72,6 +72,7 @@ class RewrittenMatch:
     row_coverage: float
     fan_out: float
     found: ResultLocation
+    meeting: JoinedTexts
 
     @property
     def containment(self) -> float:
@@ -172,6 +173,8 @@ class _Pair:
             learned = learned.rejected.learned
         if not learned or learned.target is None:
             return None
+        if learned.evidence is not None and learned.evidence.invented:
+            return None
         plain = learned.target.is_identity and all(
             learned_program.program.is_identity for learned_program in learned.programs
         )
@@ -232,6 +235,7 @@ class _Pair:
             min(1.0, meeting.rows_matched / rows),
             meeting.pairs / rows,
             location,
+            meeting,
         )
 
     def _signals(

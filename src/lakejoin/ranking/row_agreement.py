@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.engines.query import NO_CELL
-from lakejoin.model import Array, null_id
+from lakejoin.engines.composite.query import KeyQuery
+from lakejoin.engines.query import NO_CELL, Query
+from lakejoin.model import Array
+from lakejoin.ranking.coded_rows import LakeRows
 from lakejoin.search.lake_background import is_among
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.engines.query import Query, QueryTable
+    from lakejoin.engines.query import QueryTable
+    from lakejoin.search.result import ResultLocation
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.segment import Segment
 
@@ -197,13 +200,13 @@ def read_lake_words(
 ) -> list[Words]:
     """The words of some rows of a lake table, without the joined columns."""
     words: list[set[str]] = [set() for _ in rows]
-    columns = range(entry.first, entry.first + entry.width)
-    others = [column for column in columns if column not in joined][:_COLUMNS]
+    columns = range(entry.width)
+    others = [column for column in columns if entry.first + column not in joined][:_COLUMNS]
     if not others or not len(rows):
         return list(map(frozenset, words))
     # One lookup for all columns, as a lookup has a fixed cost.
-    ids = np.concatenate([_codes_at(segment, other, entry.rows, rows) for other in others])
-    texts = segment.rows.texts(ids, segment.dictionary.texts).to_pylist()
+    codes = LakeRows(segment, entry).codes_at(others, rows).astype(np.uint32).ravel()
+    texts = segment.rows.texts(codes, segment.dictionary.texts).to_pylist()
     for position, text in enumerate(texts):
         if text is not None:
             words[position % len(rows)].update(_WORD.findall(text))
@@ -218,21 +221,19 @@ def _first_rows(segment: Segment, entry: TableEntry, column: int, codes: Array) 
     return np.asarray(places[first[np.searchsorted(found, codes)]])
 
 
-def _codes_at(segment: Segment, column: int, total: int, rows: Array) -> Array:
-    """The codes of a few of the `total` rows of a column, decoding only those."""
-    from lakejoin.store.rows import NULL
-
-    cells, ids = segment.rows.local(column, total)
-    if cells is None:
-        return segment.rows.codes_of(ids[rows])
-    some = cells[rows]
-    known = some != null_id(cells.dtype)
-    found = np.full(len(rows), NULL)
-    found[known] = ids[some[known]]
-    return segment.rows.codes_of(found)
-
-
 IdColumns = Sequence[Array] | Array  # an array for each column
+
+
+def find_cell_ids(location: ResultLocation, positions: Array) -> list[Array]:
+    """The query values at some positions as ids of the query table's cells, by column."""
+    import pyarrow.compute as pc
+
+    query = location.query
+    if isinstance(query, KeyQuery):
+        return list(query.combinations[positions].T)
+    assert isinstance(query, Query), "equal values come from columns"
+    tokens, _ = location.query_table.cells(location.query_columns[0])
+    return [pc.index_in(query.tokens.take(positions), value_set=tokens).to_numpy()]
 
 
 def find_rows(columns: IdColumns, combinations: IdColumns) -> tuple[Array, Array]:

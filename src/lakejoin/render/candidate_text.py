@@ -58,6 +58,8 @@ class CandidateFields(Protocol):
     @property
     def radius(self) -> DistanceLimit | None: ...
     @property
+    def also_equal(self) -> int: ...
+    @property
     def result(self) -> FigureFields: ...
     @property
     def how(self) -> str: ...
@@ -84,10 +86,20 @@ class ReasonFields(Protocol):
 def format_joined_columns(candidate: CandidateFields) -> str:
     """Format the pairs of joined columns, as in `first = vorname and last = name`."""
     sign = "=" if candidate.kind == "equal" else "~"
-    own, partners = candidate.query_columns, candidate.lake_columns
-    if len(own) != len(partners):  # coordinates may be one column or two
-        return f"{', '.join(own)} {sign} {', '.join(partners)}"
-    return " and ".join(f"{a} {sign} {b}" for a, b in zip(own, partners, strict=True))
+    ends = (len(names) - candidate.also_equal for names in _sides(candidate))
+    sides = zip(_sides(candidate), ends, strict=True)
+    own, partners = (list(names[:end]) for names, end in sides)
+    if len(own) == len(partners):
+        pairs = [f"{a} {sign} {b}" for a, b in zip(own, partners, strict=True)]
+    else:  # coordinates may be one column or two
+        pairs = [f"{', '.join(own)} {sign} {', '.join(partners)}"]
+    last = (names[len(names) - candidate.also_equal :] for names in _sides(candidate))
+    further = zip(*last, strict=True)
+    return " and ".join([*pairs, *(f"{a} = {b}" for a, b in further)])
+
+
+def _sides(candidate: CandidateFields) -> tuple[Sequence[str], Sequence[str]]:
+    return candidate.query_columns, candidate.lake_columns
 
 
 def format_pairs(candidate: CandidateFields) -> str:
@@ -152,6 +164,11 @@ def describe_coincidence(kind: str, chance: float) -> str:
     """
     if kind == "chance":
         return f"{format_percent(chance)} of random values would match too"
+    if kind == "dense":
+        return (
+            "possible: all your values match, but so would any numbers in this range; a similar "
+            "name, another shared column or a declared key would decide"
+        )
     if kind == "few values":
         return "too few values match to rule out coincidence"
     return "few values match, and there is little other evidence"

@@ -14,6 +14,11 @@ _GENERIC_WORDS = _ID_WORDS | frozenset((
     "unnamed", "num", "type", "kind", "label", "title", "text", "date", "time", "updated",
     "update", "created", "last", "at", "the", "of", "in", "a", "an", "pk", "fk", "x", "y", "record",
 ))  # fmt: skip
+# Names of well-known codes, which are identifiers too; in the singular, as words are compared.
+_CODE_WORDS = frozenset((
+    "fip", "zip", "zipcode", "postcode", "iso", "iata", "icao", "isbn", "issn", "ean", "upc",
+    "gtin", "sku", "isin", "cusip", "lei", "cik", "ein", "naic", "sic", "geoid", "orcid", "doi",
+))  # fmt: skip
 # Endings of compound words: custkey, productcode, orderid.
 _ID_ENDINGS = ("key", "code", "id")
 _SHORT = 2  # letters; shorter words say nothing: c_custkey and o_custkey are both custkey
@@ -80,7 +85,7 @@ def is_identifier_name(column: str) -> bool:
     >>> is_identifier_name("film_no"), is_identifier_name("custkey"), is_identifier_name("title")
     (True, True, False)
     """
-    return any(map(_identifies, _words(column)))
+    return any(_identifies(word) or word in _CODE_WORDS for word in _words(column))
 
 
 def is_named_for(column: str, table: str) -> bool:

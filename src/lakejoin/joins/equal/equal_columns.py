@@ -3,8 +3,7 @@
 All pairs of columns are compared by their distinct values (`shared_values`). A pair is believed if
 it shares more values than expected by chance (`chance`) or its names denote the same identifier
 (`name_similarity`), and if it is a key of at least one side, so that the join does not multiply
-rows. If one pair multiplies rows, further pairs are added that keep nearly all rows and multiply
-less: a country and a year.
+rows. If one pair multiplies rows, further pairs are added (`key_extension`): a country and a year.
 
 Cost: one pass over every cell, some lookups per pair of columns, and a few passes over the rows
 for the best pairs; see `shared_values` for what is skipped in very large tables.
@@ -13,26 +12,43 @@ for the best pairs; see `shared_values` for what is skipped in very large tables
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.joins.equal.shared_values import ColumnOverlaps, EncodedColumn, count_shared_values
+from lakejoin.joins.key_extension import (
+    extend_key,
+    is_measure,
+    measure_agreement,
+    sample_matched_rows,
+)
 from lakejoin.joins.row_keys import Keys, combine_keys, count_rows
-from lakejoin.model import ColumnType, ValueRules
+from lakejoin.model import Array, ColumnProfile, ColumnType, ValueRules
 from lakejoin.signals.chance import LEAST_CHANCE, evidence, match_chance
-from lakejoin.signals.name_similarity import CONTAINED, SAME, VAGUE, NameSimilarity, compare_names
+from lakejoin.signals.name_similarity import (
+    CONTAINED,
+    SAME,
+    VAGUE,
+    NameSimilarity,
+    compare_names,
+    is_identifier_name,
+    is_named_for,
+    specific_words,
+)
 from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _CANDIDATES = 40  # pairs of columns to examine closely
+_MEASURE, _SAME_BUT_DOUBTED, _OTHER_NAMES, _DOUBTED = 0.3, 0.85, 0.6, 0.5  # see `fitness`
+_NEARLY_ONCE, _NAMED_REACH = 1.02, 0.25  # matches per row, and rows, of a key known by its names
+_NEARLY_SAME = 1.1  # row pairs
+_ONCE = 0.1  # the weight of one-to-one matches
 _BASES = 4  # pairs to extend with further pairs
-_FURTHER = 10
-_MOST_PAIRS = 4
 
 # What is believed. Evidence is in nats: five matching words give about 20.
 _ENOUGH = 25.0
@@ -49,11 +65,10 @@ _SHARE_IF_ALIKE = 0.2
 _SHARE_IF_ONLY_NAMES = 0.9
 _MULTIPLIES = 1.5  # pairs per joined row of the larger side: 1 if the other side is a key
 _KEY = 0.95
-
-# To add a further pair: the share of rows it must keep, and how much less it must multiply.
-_KEEPS = 0.9
-_KEEPS_IF_ALIKE = 0.5
-_LESS = 0.8
+_ALL_UNIQUE = 0.99  # of a key that numbers refer to
+_SEVERAL = 10  # values; fewer may be any counts or ratings
+_USED = 0.5  # least share of the key that is referred to
+_CANNOT_TELL = "possible: all values match, but so would any numbers in this range"
 _YEARS = (1000, 2200)
 
 
@@ -63,7 +78,8 @@ class EqualColumns:
 
     `on` are the pairs of names, all of which must be equal. `left_joined` and `right_joined` rows
     match in `pairs` pairs, through `shared` distinct keys. If it is not `believed`, it is only the
-    best candidate. `why` gives the reason in one clause.
+    best candidate; if it is not `decided`, it may be right, but values cannot tell. `why` gives the
+    reason in one clause.
     """
 
     on: tuple[tuple[str, str], ...]
@@ -73,6 +89,7 @@ class EqualColumns:
     shared: int
     why: str
     believed: bool
+    decided: bool = True
 
 
 def find_equal_columns(
@@ -96,12 +113,20 @@ def find_equal_columns(
     'all 8 values of town are in city'
     """
     values = count_shared_values(left, right, rules or ValueRules())
-    candidates = _candidates(values, table_names)
+    candidates = _with_agreement(values, _candidates(values, table_names))
     if not candidates:
         return None
     alone = sorted((_Set((pair,)) for pair in candidates), key=_rank, reverse=True)
-    grown = [_add_pairs(base, candidates) for base in alone[:_BASES]]
-    return max([*grown, *alone], key=_rank).result()
+    named = [base for base in alone[_BASES:] if base.pairs[0].has_same_names][:_BASES]
+    bases = [*alone[:_BASES], *named]
+    grown = [_drop_idle(_extend(base, values, candidates)) for base in bases]
+    shorter = [base for base, longer in zip(bases, grown, strict=True) if longer is not base]
+    best = max([*grown, *(base for base in alone if base not in shorter)], key=_rank)
+    if best.doubt():
+        references = [base for base in alone if base.pairs[0].refers]
+        if references:
+            return replace(references[0].result(), why=_CANNOT_TELL, believed=True, decided=False)
+    return best.result()
 
 
 # -- one pair of columns ---------------------------------------------------------------------------
@@ -117,6 +142,8 @@ class _Pair:
     share: float  # of the smaller column's values that match
     chance: float
     names: NameSimilarity
+    refers: bool = False  # whether one column may refer to the other, a key without gaps
+    agreement: float = 0.0  # of other columns in matching rows, in nats, if measured
 
     @property
     def values(self) -> int:
@@ -132,9 +159,45 @@ class _Pair:
 
     @property
     def strength(self) -> float:
-        if self.is_identifier:
-            return _MOST_EVIDENCE + _OF_IDENTIFIERS * self.names.similarity + self.names.both_say_id
-        return self.evidence + _OF_NAMES * self.names.similarity
+        names = self.names
+        if self.is_identifier and (names.both_say_id or names.similarity >= SAME):
+            return _MOST_EVIDENCE + _OF_IDENTIFIERS * names.similarity + names.both_say_id
+        evidence = max(self.evidence, min(self.agreement, _MOST_EVIDENCE))
+        return (_MOST_EVIDENCE if self.is_identifier else evidence) + _OF_NAMES * names.similarity
+
+    @property
+    def is_dense_key(self) -> bool:
+        """Whether it compares identifiers that are unique in both tables, which chance explains."""
+        unique = min(self.left.profile.uniqueness, self.right.profile.uniqueness) >= _KEY
+        named = all(
+            is_identifier_name(side.name) and specific_words(side.name)
+            for side in (self.left, self.right)
+        )
+        return unique and named and self.share >= _SHARE and self.evidence < _ENOUGH
+
+    @cached_property
+    def is_measure(self) -> bool:
+        """Whether it compares measures, such as prices, and not names of things."""
+        sides = (self.left, self.right)
+        return not self.is_identifier and any(is_measure(s.name, s.profile) for s in sides)
+
+    @property
+    def has_same_names(self) -> bool:
+        return self.left.name.casefold() == self.right.name.casefold() or (
+            self.names.similarity >= SAME
+        )
+
+    @property
+    def fitness(self) -> float:
+        """How fit it is to be part of a key, 0 to 1: identifiers and times of the same name are."""
+        if self.is_measure:
+            return _MEASURE
+        if self.refers and self.agreement >= _ENOUGH:
+            return 1.0
+        if self.has_same_names:
+            return 1.0 if self.in_time or not self.doubt() else _SAME_BUT_DOUBTED
+        named = _OTHER_NAMES + (1 - _OTHER_NAMES) * self.names.similarity
+        return named if not self.doubt() else named * _DOUBTED
 
     @property
     def is_identifier(self) -> bool:
@@ -151,6 +214,8 @@ class _Pair:
         if self.share < least:
             share = format_percent(self.share)
             return f"only {share} of the values of {self._smaller} are in {self._larger}"
+        if self.agreement >= _ENOUGH:
+            return ""
         if self.evidence < _SOME and self.chance >= _SHARE * self.share:
             return f"{format_percent(self.chance)} of slightly changed values would match too"
         if self.evidence < _SOME or self.evidence + _OF_NAMES * self.names.similarity < _ENOUGH:
@@ -169,12 +234,18 @@ class _Pair:
 
     def _doubt_of_time(self) -> str:
         keys = min(self.left.profile.uniqueness, self.right.profile.uniqueness) >= _KEY
-        if not keys or self.names.similarity < VAGUE or self.share < _SHARE:
+        least = _SHARE_IF_LONG if self.has_same_names else _SHARE
+        if not keys or self.names.similarity < VAGUE or self.share < least:
             return "years and dates match in any two tables"
         return ""
 
     def reason(self) -> str:
         """Why the pair is believed."""
+        if self.agreement >= _ENOUGH and self.evidence < _ENOUGH:
+            return (
+                f"{format_percent(self.share)} of the values of {self._smaller} are in "
+                f"{self._larger}, and other columns agree in the matching rows"
+            )
         if not self.in_time and self.evidence + _OF_NAMES * self.names.similarity >= _ENOUGH:
             share = "all" if self.share == 1 else f"{format_percent(self.share)} of the"
             reason = f"{share} {self.values:,} values of {self._smaller} are in {self._larger}"
@@ -204,11 +275,12 @@ def _candidates(values: ColumnOverlaps, tables: tuple[str, str]) -> list[_Pair]:
         worth = share * np.log1p(values.shared[i, j]) + 2.0 * names.similarity
         quick.append((float(worth), i, j, min(share, 1.0), names))
     quick.sort(key=lambda pair: pair[0], reverse=True)
-    return [
+    pairs = [
         _Pair(left, right, values.size, share, _chance(left, right), names)
         for _, i, j, share, names in quick[:_CANDIDATES]
         for left, right in [(values.left[i], values.right[j])]
     ]
+    return [replace(pair, refers=_may_refer(pair, tables)) for pair in pairs]
 
 
 def _chance(left: EncodedColumn, right: EncodedColumn) -> float:
@@ -249,6 +321,14 @@ class _Set:
         self.right_joined = int(right[both].sum())
         self.row_pairs = int((left[both] * right[both]).sum())
 
+    @classmethod
+    def of(cls, pairs: tuple[_Pair, ...]) -> _Set:
+        """The rows that match by some pairs."""
+        base = cls(pairs[:1])
+        for pair in pairs[1:]:
+            base = base.with_pair(pair)
+        return base
+
     @property
     def multiplies(self) -> float:
         """Pairs per joined row, of the side with more joined rows."""
@@ -260,12 +340,34 @@ class _Set:
         rows = len(self.keys.left), len(self.keys.right)
         return max(self.left_joined / max(rows[0], 1), self.right_joined / max(rows[1], 1))
 
+    @property
+    def _is_named_key(self) -> bool:
+        """Whether several columns of the same names are a key of both tables together: the parts
+        of a date, a series and an episode."""
+        fewer = min(self.left_joined, self.right_joined)
+        return (
+            len(self.pairs) > 1
+            and all(pair.has_same_names and not pair.is_measure for pair in self.pairs)
+            and self.row_pairs <= _NEARLY_ONCE * fewer
+            and self.reach >= _NAMED_REACH
+        )
+
+    @property
+    def strongest(self) -> _Pair:
+        """The pair with the strongest evidence, believed ones first."""
+        return max(self.pairs, key=lambda pair: (not pair.doubt(), pair.strength))
+
     def with_pair(self, pair: _Pair) -> _Set:
         return _Set((*self.pairs, pair), combine_keys(self.keys, _keys_of(pair)))
 
     def doubt(self) -> str:
         """Why it is not believed; "" if it is."""
-        doubt = self.pairs[0].doubt()
+        doubts = [pair.doubt() for pair in self.pairs]
+        measured = [
+            doubt for pair, doubt in zip(self.pairs, doubts, strict=True) if pair.is_measure
+        ]
+        doubt = "" if "" in doubts or self._is_named_key else doubts[0]
+        doubt = next(filter(None, measured), doubt)
         if not doubt and self.multiplies > _MULTIPLIES:
             doubt = f"values repeat in both tables, {self.multiplies:,.1f} pairs per row"
         return doubt
@@ -278,42 +380,122 @@ class _Set:
             self.right_joined,
             self.row_pairs,
             self.shared,
-            doubt or self.pairs[0].reason(),
+            doubt or self.strongest.reason(),
             not doubt,
         )
 
 
 def _rank(candidate: _Set) -> tuple[bool, float, int]:
     """Believed sets first; then stronger evidence for more rows; then fewer pairs."""
-    worth = candidate.pairs[0].strength * candidate.reach / max(candidate.multiplies, 1.0) ** 0.5
-    return not candidate.doubt(), worth, -len(candidate.pairs)
+    pairs = candidate.pairs
+    strength = candidate.strongest.strength
+    if len(pairs) > 1:
+        strength = min(strength, _MOST_EVIDENCE + _OF_NAMES)
+    fitness = min(pair.fitness for pair in pairs)
+    once = max(
+        1.0, candidate.row_pairs / max(1, min(candidate.left_joined, candidate.right_joined))
+    )
+    worth = strength * fitness * candidate.reach / max(candidate.multiplies, 1.0) ** 0.5
+    return not candidate.doubt(), worth / once**_ONCE, -len(pairs)
 
 
-def _add_pairs(base: _Set, candidates: Sequence[_Pair]) -> _Set:
-    """Add further pairs as long as they multiply rows less and keep the matching rows."""
-    while base.multiplies > 1.0 and len(base.pairs) < _MOST_PAIRS:
-        fitting = [pair for pair in candidates if _fits(pair, base)][:_FURTHER]
-        better = [grown for pair in fitting if _improves(grown := base.with_pair(pair), base)]
-        if not better:
-            break
-        base = min(better, key=lambda grown: grown.multiplies)
+def _extend(base: _Set, values: ColumnOverlaps, candidates: Sequence[_Pair]) -> _Set:
+    """Add the further pairs that keep a base from multiplying rows."""
+    if base.row_pairs <= min(base.left_joined, base.right_joined):
+        return base
+    tables = _Columns(values.left), _Columns(values.right)
+    used = (
+        [tables[0].columns.index(pair.left) for pair in base.pairs],
+        [tables[1].columns.index(pair.right) for pair in base.pairs],
+    )
+    extension = extend_key(*tables, sample_matched_rows(base.keys), used)
+    known = {(pair.left.name, pair.right.name): pair for pair in candidates}
+    for i, j in extension.pairs if extension else ():
+        left, right = values.left[i], values.right[j]
+        share = min(1.0, int(values.shared[i, j]) / max(1, min(len(left), len(right))))
+        names = compare_names(left.name, right.name)
+        pair = _Pair(left, right, values.size, share, 1.0, names)
+        base = base.with_pair(known.get((left.name, right.name), pair))
     return base
 
 
-def _fits(pair: _Pair, base: _Set) -> bool:
-    """Whether a pair has new columns whose values or names suggest that they are equal."""
-    left_names, right_names = {p.left.name for p in base.pairs}, {p.right.name for p in base.pairs}
-    if pair.left.name in left_names or pair.right.name in right_names:
+def _drop_idle(grown: _Set) -> _Set:
+    """Leave out pairs without which the others are as good a key."""
+    for pair in grown.pairs if len(grown.pairs) > 1 else ():
+        rest = _Set.of(tuple(other for other in grown.pairs if other is not pair))
+        same = rest.row_pairs <= grown.row_pairs
+        suffices = len(rest.pairs) == 1 and not rest.pairs[0].is_measure and not rest.doubt()
+        once = rest.row_pairs <= min(rest.left_joined, rest.right_joined)
+        if same or (suffices and once and rest.row_pairs <= _NEARLY_SAME * grown.row_pairs):
+            grown = rest
+            if len(grown.pairs) == 1:
+                break
+    return grown
+
+
+def _with_agreement(values: ColumnOverlaps, candidates: list[_Pair]) -> list[_Pair]:
+    """Measure whether other columns agree in matching rows, for keys that chance explains."""
+    columns = _Columns(values.left), _Columns(values.right)
+    keys = [pair for pair in candidates if pair.refers or pair.is_dense_key][:_BASES]
+    measured = {}
+    for pair in keys:
+        used = [columns[0].columns.index(pair.left)], [columns[1].columns.index(pair.right)]
+        nats = measure_agreement(*columns, sample_matched_rows(_keys_of(pair)), used)
+        measured[id(pair)] = replace(pair, agreement=nats)
+    return [measured.get(id(pair), pair) for pair in candidates]
+
+
+def _may_refer(pair: _Pair, tables: tuple[str, str]) -> bool:
+    """Whether a column of whole numbers may refer to the key of the other table: all its values are
+    in an identifier named for its table, most of which they use, and do not just count rows."""
+    sides = (pair.left, pair.right, tables[1]), (pair.right, pair.left, tables[0])
+    return any(_refers(child, parent, subject, pair) for child, parent, subject in sides)
+
+
+def _refers(child: EncodedColumn, parent: EncodedColumn, subject: str, pair: _Pair) -> bool:
+    types = {child.profile.type, parent.profile.type}
+    if types != {ColumnType.INTEGER} or pair.in_time or len(child) > len(parent):
         return False
-    return pair.names.similarity >= CONTAINED or pair.in_time or pair.evidence >= _ENOUGH
-
-
-def _improves(grown: _Set, base: _Set) -> bool:
-    rows_kept = max(
-        grown.left_joined / max(base.left_joined, 1), grown.right_joined / max(base.right_joined, 1)
+    key = is_identifier_name(parent.name) and is_named_for(parent.name, subject or parent.name)
+    tokens = child.data.tokens
+    span = 1 + _span(tokens)
+    counts = child.profile.uniqueness >= _KEY and len(child) >= _KEY * span
+    return (
+        key
+        and parent.profile.uniqueness >= _ALL_UNIQUE
+        and pair.share >= _ALL_UNIQUE
+        and len(child) >= _SEVERAL
+        and len(child) >= _USED * len(parent)
+        and not counts
     )
-    least = _KEEPS_IF_ALIKE if grown.pairs[-1].names.similarity == SAME else _KEEPS
-    return rows_kept >= least and grown.multiplies <= _LESS * base.multiplies
+
+
+def _span(tokens: pa.LargeStringArray) -> int:
+    """The difference of the largest and the smallest of some whole numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ends = pc.min_max(tokens.cast(pa.int64()))
+    return int(ends["max"].as_py() - ends["min"].as_py())
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The columns of a table as coded columns."""
+
+    columns: tuple[EncodedColumn, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def profiles(self) -> list[ColumnProfile]:
+        return [column.profile for column in self.columns]
+
+    def codes_at(self, columns: Sequence[int], rows: Array) -> Array:
+        codes = [self.columns[column].rows[rows] for column in columns]
+        return np.array(codes, np.int64).reshape(len(columns), len(rows))
 
 
 def _keys_of(pair: _Pair) -> Keys:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.codegen.programs import Constant, Extract, Program, identity
+from lakejoin.codegen.programs import GLUE, Constant, Extract, Program, glue, identity
 from lakejoin.joins.equal.shared_values import uniquely_named
 from lakejoin.joins.learned.program_scores import KeyTable, hash_texts
 from lakejoin.joins.learned.row_samples import sample_rows
@@ -18,7 +18,6 @@ from lakejoin.model import ColumnType
 from lakejoin.values.column_encoder import encode_query
 from lakejoin.values.plain_columns import is_text
 
-GLUE = "|"
 _SAMPLED = 2000  # rows to detect a column's structure from
 _COMMON = 0.8  # least share of rows with a separator
 _MOST = 4  # targets of each kind
@@ -36,7 +35,7 @@ def key_targets(texts: pa.Table, named: Sequence[str] = ()) -> dict[Program, Key
     [('name', 2)]
     """
     if named:
-        return {concatenate_columns(named): None}
+        return {glue([identity(name) for name in named]): None}
     targets: dict[Program, KeyTable | None] = {}
     for name in texts.column_names:
         column = texts[name].combine_chunks()
@@ -55,18 +54,6 @@ def further_targets(
     for key in keys:
         if len(key.columns) == 1:
             yield from _parts(texts, key.columns[0])
-
-
-def concatenate_columns(names: Sequence[str]) -> Program:
-    """The program that concatenates columns.
-
-    >>> print(concatenate_columns(["state", "county"]))
-    state + "|" + county
-    """
-    parts: list[Constant | Extract] = [Extract(names[0])]
-    for name in names[1:]:
-        parts += [Constant(GLUE), Extract(name)]
-    return Program(tuple(parts))
 
 
 def fills_columns(program: Program, columns: int) -> bool:
@@ -90,15 +77,24 @@ def _pairs(texts: pa.Table, keys: set[str]) -> Iterator[Program]:
     sample = texts.take(sample_rows(texts.num_rows, _SAMPLED, 1))
     alone = {name: uniqueness(sample[name].combine_chunks()) for name in texts.column_names}
     names = [name for name in texts.column_names if name not in keys and alone[name] > 0]
-    names = sorted(names, key=lambda name: -alone[name])[:_MOST_PAIRED]
+    # Numbers are nearly unique but seldom part of a key.
+    names.sort(key=lambda name: (not _has_words(sample[name]), -alone[name]))
+    names = names[:_MOST_PAIRED]
     candidates = []
     for two in combinations(sorted(names, key=texts.column_names.index), 2):
-        target = concatenate_columns(two)
+        target = glue([identity(name) for name in two])
         together = uniqueness(apply_program(target, texts))
         if together >= UNIQUE and together > 1.05 * max(alone[name] for name in two):
             candidates.append((together, target))
     candidates.sort(key=lambda pair: -pair[0])
     yield from (target for _, target in candidates[:_MOST])
+
+
+def _has_words(texts: pa.ChunkedArray) -> bool:
+    """Whether most of some texts have letters."""
+    import pyarrow.compute as pc
+
+    return bool(2 * (pc.sum(pc.match_substring_regex(texts, r"\pL")).as_py() or 0) > len(texts))
 
 
 def _parts(texts: pa.Table, name: str) -> Iterator[Program]:

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { EngineResult, FusedResult, SearchAnswer } from "../src/api/types";
 import { missingHint, toRequest, toHits } from "../src/state/hits";
 
-const way = { how: "", program: null, tau: null, radius: null, mine: ["a"], theirs: ["b"], matched: 1, containment: 0.5, row_coverage: null, fan_out: null, chance: 0, score: 1, reasons: [], accidental: "" };
+const way = { how: "", program: null, tau: null, radius: null, mine: ["a"], theirs: ["b"], matched: 1, containment: 0.5, row_coverage: null, fan_out: null, chance: 0, score: 1, sure: 0.9, verdict: "strong" as const, words: "", also_equal: 0, repeats: false, superseded: false, reasons: [], accidental: "" };
 const fused = (id: string, kinds: ("equal" | "rewritten")[]): FusedResult => ({
   rank: 1, table: id, id, score: 1, adds: [], versions: [{ table: "old" }], accidental: "", reason: "r", ways: kinds.map((kind) => ({ ...way, kind })),
 });

@@ -126,7 +126,8 @@ def _tree_lines(result: FusedResult) -> Iterator[Line]:
     """The evidence for each join candidate, in nats."""
     for candidate in result.candidates[:_CANDIDATES_SHOWN]:
         weighed = candidate.join_score
-        figures = f"score {weighed.score:.2f}, confidence {format_percent(weighed.confidence)}"
+        sure = format_percent(candidate.sure)
+        figures = f"{candidate.verdict}, {sure} sure, score {weighed.score:.2f}"
         yield line()
         yield line(f"{INDENT}{clip(candidate.pairs, _LONG)}: {figures}")
         branches = [

@@ -24,6 +24,7 @@ from lakejoin.joins.join_key import (
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn, encode_keys
 from lakejoin.model import ColumnData, ColumnType
 from lakejoin.signals.chance import evidence, match_chance
+from lakejoin.signals.sureness import IF_REWRITTEN, SURE
 from lakejoin.text_format import format_percent
 from lakejoin.values.column_encoder import encode_query
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 _KEY = 0.8  # least share of distinct values of a key column
 _MOST = 0.5  # of the rows: columns that join this many are the right ones
 _MANY_MORE = 1.5  # times as many rows
-_UNDECIDED = 0.5  # sureness of a join that values can neither prove nor rule out
 _NAMED_COLUMNS = "you named these columns"
 
 
@@ -60,7 +60,7 @@ def match_equal(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
             f"{_equal_words(best.on)} is only possible: any numbers in this range would match; a "
             "similar name, another shared column or a declared key would decide"
         )
-    return match_columns(task, best.on, 1.0 if best.decided else _UNDECIDED, best.why)
+    return match_columns(task, best.on, best.sure, best.why)
 
 
 def match_columns(task: JoinTask, on: NamePairs, sure: float, why: str, side: str = "") -> JoinKey:
@@ -158,7 +158,7 @@ def _build_program_key(task: JoinTask, learned: LearnedJoin) -> JoinKey:
             supported.program.columns,
             codes,
             words,
-            1 - supported.by_chance,
+            min(SURE if plain else IF_REWRITTEN, 1 - supported.by_chance),
             why,
             supported.program,
         )

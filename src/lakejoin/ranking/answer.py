@@ -15,6 +15,7 @@ from lakejoin.render.candidate_text import (
     describe_alternatives,
     describe_kind,
     describe_miss,
+    describe_shorter_key,
     format_joined_columns,
     summarize_candidate,
 )
@@ -170,9 +171,12 @@ class FusedResult:
         )
         beneath = lines([clip(describe_kind(candidate), _LONG)], "accent")
         if not brief:
-            others = [clip(other.pairs, 60) for other in self.alternatives]
+            others = [
+                clip(describe_shorter_key(other) if other.superseded else other.pairs, 60)
+                for other in self.alternatives
+            ]
             alternatives = describe_alternatives(others, _ALTERNATIVES)
-            details = (self.versions_text, candidate.why, alternatives)
+            details = (self.versions_text, candidate.words, alternatives)
             beneath += lines([clip(self.adds_text, _LONG)])
             beneath += lines((clip(text, _LONG) for text in details), "dim")
         return Row(cells, beneath)

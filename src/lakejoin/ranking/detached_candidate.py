@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from lakejoin.ranking.join_candidates import JoinCandidate
-from lakejoin.ranking.join_score import SURE, JoinScore, Reason, Signals
+from lakejoin.ranking.join_score import JoinScore, Reason, Signals
 from lakejoin.search.result import Result, ValueSource
 from lakejoin.store.distance_limits import METRES, DistanceLimit
 
@@ -40,6 +40,8 @@ class DetachedCandidate(JoinCandidate):
             Result.from_dict(figures, data["mine"], source),
             Signals(0, 0.0, data["chance"], share),
             data["kind"],
+            also_equal=data["also_equal"],
+            superseded=data["superseded"],
             tau=data["tau"],
             radius=None if radius is None else DistanceLimit(radius, METRES),
             data=data,
@@ -54,8 +56,7 @@ class DetachedCandidate(JoinCandidate):
     def join_score(self) -> JoinScore:
         """The score with its reasons; `accidental` says whether this is no real join."""
         reasons = tuple(Reason(reason["what"], reason["nats"]) for reason in self.data["reasons"])
-        sure = min(1.0, sum(reason.nats for reason in reasons) / SURE)
-        return JoinScore(self.data["score"], sure, reasons)
+        return JoinScore(self.data["score"], reasons)
 
     @property
     def accidental(self) -> str:
@@ -68,6 +69,21 @@ class DetachedCandidate(JoinCandidate):
         return not self.accidental
 
     @property
+    def possible(self) -> bool:
+        """Whether it may be a real join, but values cannot tell."""
+        return bool(self.accidental) and self.verdict == "check"
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the key repeats in both tables, so that the join multiplies rows."""
+        return bool(self.data["repeats"])
+
+    @property
+    def sure(self) -> float:
+        """The chance that this is the right join."""
+        return float(self.data["sure"])
+
+    @property
     def how(self) -> str:
         """The programs, or how near values are, in words; empty for equal values."""
         return str(self.data["how"])
@@ -76,6 +92,11 @@ class DetachedCandidate(JoinCandidate):
     def why(self) -> str:
         """The evidence for the join, or why it is accidental, in words."""
         return self.accidental or "; ".join(reason["words"] for reason in self.data["reasons"])
+
+    @property
+    def words(self) -> str:
+        """The verdict with the figures that carry it, in one sentence."""
+        return str(self.data["words"])
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON it was read from."""

@@ -7,20 +7,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lakejoin.codegen.programs import unglue
-from lakejoin.ranking.join_score import JoinScore, Signals, score_join
+from lakejoin.ranking.join_score import JoinScore, Reason, Signals, score_join
 from lakejoin.render.candidate_text import (
     FigureFields,
     describe_evidence,
     describe_match,
     describe_reason,
+    describe_verdict,
     format_pairs,
 )
+from lakejoin.signals.sureness import UNDECIDED, Verdict, estimate_sureness, judge
 
 if TYPE_CHECKING:
     from lakejoin.joins.learned.program_finder import LearnedJoin
     from lakejoin.search.result import ResultLocation
     from lakejoin.store.distance_limits import DistanceLimit
 
+COINCIDENCE = 0.1  # at most the chance that coincidental overlap is the right join
+_UNIQUE = 0.98  # distinct values per row of a key, as a few rows are repeated by mistake
 Kind = Literal["equal", "rewritten", "meaning", "near"]
 
 
@@ -134,6 +138,35 @@ class JoinCandidate:
         return coincidence is not None and coincidence.kind == "dense"
 
     @property
+    def sure(self) -> float:
+        """The chance that this is the right join, 0 to 1."""
+        if self.possible:
+            return UNDECIDED
+        rewritten = self.kind != "equal"
+        sure = estimate_sureness(self.join_score.nats, self.repeats, rewritten)
+        return sure if self.believed else min(sure, COINCIDENCE)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the key repeats in both tables, so that the join multiplies rows."""
+        return is_repeated(self.result)
+
+    @property
+    def chance(self) -> float:
+        """The share of random values that would match."""
+        return self.signals.chance
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """What speaks for the join."""
+        return self.join_score.reasons
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the join is strong, should be checked, or is a coincidence."""
+        return judge(self.sure)
+
+    @property
     def pairs(self) -> str:
         """The pairs of joined columns, and how they join, in words."""
         return format_pairs(self)
@@ -147,6 +180,11 @@ class JoinCandidate:
     def why(self) -> str:
         """The evidence for the join, or why it is accidental, in words."""
         return describe_evidence(self.join_score.reasons, self.accidental)
+
+    @property
+    def words(self) -> str:
+        """The verdict with the figures that carry it, in one sentence."""
+        return describe_verdict(self)
 
     def with_rows(self, nats: float) -> JoinCandidate:
         """Add how much other columns agree, in nats."""
@@ -163,12 +201,17 @@ class JoinCandidate:
             "mine": list(self.query_columns),
             "theirs": list(self.lake_columns),
             "also_equal": self.also_equal,
+            "repeats": self.repeats,
+            "superseded": self.superseded,
             "matched": self.result.matched,
             "containment": self.result.containment,
             "row_coverage": self.result.row_coverage,
             "fan_out": self.result.fan_out,
             "chance": self.signals.chance,
             "score": self.join_score.score,
+            "sure": self.sure,
+            "verdict": self.verdict,
+            "words": self.words,
             "reasons": [
                 {"what": reason.kind, "nats": reason.nats, "words": describe_reason(reason)}
                 for reason in self.join_score.reasons
@@ -188,6 +231,14 @@ def measure_reference(result: MatchFigures) -> float:
     mine, theirs = _unique_sides(result)
     of_theirs = result.matched / max(1, result.column_size)
     return min(1.0, max(mine * of_theirs, theirs * result.containment))
+
+
+def is_repeated(result: MatchFigures) -> bool:
+    """Whether the key repeats in both tables, so that the join multiplies rows."""
+    if result.found is None or result.fan_out is None:
+        return False
+    once = result.fan_out <= (result.row_coverage or 0.0) / _UNIQUE
+    return not once and max(_unique_sides(result)) < _UNIQUE
 
 
 def _unique_sides(result: MatchFigures) -> tuple[float, float]:

@@ -108,7 +108,6 @@ class JoinScore:
     """A score with its reasons; with a `coincidence`, this is no real join."""
 
     score: float
-    confidence: float
     reasons: tuple[Reason, ...]
     coincidence: Coincidence | None = None
 
@@ -146,7 +145,7 @@ def score_join(signals: Signals) -> JoinScore:
     others = sum(reason.nats for reason in reasons if reason.kind != "names")
     named = sum(reason.nats for reason in reasons if reason.kind == "names")
     believed = others + signals.names_count * named
-    return JoinScore(score, sure, reasons, _find_coincidence(signals, believed, score))
+    return JoinScore(score, reasons, _find_coincidence(signals, believed, score))
 
 
 def _reasons(signals: Signals) -> tuple[Reason, ...]:

@@ -65,6 +65,18 @@ class CandidateFields(Protocol):
     def how(self) -> str: ...
     @property
     def why(self) -> str: ...
+    @property
+    def words(self) -> str: ...
+    @property
+    def accidental(self) -> str: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def chance(self) -> float: ...
+    @property
+    def repeats(self) -> bool: ...
+    @property
+    def reasons(self) -> Sequence[ReasonFields]: ...
 
 
 class ReasonFields(Protocol):
@@ -72,6 +84,8 @@ class ReasonFields(Protocol):
 
     @property
     def kind(self) -> str: ...
+    @property
+    def nats(self) -> float: ...
     @property
     def share(self) -> float | None: ...
     @property
@@ -156,6 +170,38 @@ def describe_evidence(reasons: Sequence[ReasonFields], accidental: str) -> str:
     return accidental or "; ".join(map(describe_reason, reasons))
 
 
+_OTHER_REASONS = 2  # beside the values
+
+
+def describe_verdict(candidate: CandidateFields) -> str:
+    """The verdict on a candidate with the figures that carry it, in one sentence.
+
+    The share of values that match and what chance would give, how often rows are multiplied, and
+    what else speaks for it most.
+    """
+    figures = candidate.result
+    if candidate.accidental:
+        return f"{candidate.verdict.capitalize()}: {candidate.accidental}"
+    said = [f"{_count_matches(figures)} match"]
+    if candidate.kind in ("equal", "rewritten"):
+        said[0] += f", {format_percent(candidate.chance)} would by chance"
+    if candidate.repeats and figures.fan_out is not None:
+        rows = figures.fan_out / max(figures.row_coverage or 0.0, 1e-9)
+        said.append(f"the key repeats in both tables: each row of yours matches {rows:,.1f}")
+    others = [reason for reason in candidate.reasons if reason.kind != "values"]
+    others.sort(key=lambda reason: -reason.nats)
+    said += [_REASONS[reason.kind] for reason in others[:_OTHER_REASONS]]
+    return f"{candidate.verdict.capitalize()}: {'; '.join(said)}"
+
+
+def _count_matches(figures: FigureFields) -> str:
+    """How many values match, as in `all 918 values` or `12 of 40 values`."""
+    values = "value" if figures.query_size == 1 else "values"
+    if figures.matched == figures.query_size:
+        return f"all {figures.matched:,} {values}"
+    return f"{figures.matched:,} of {figures.query_size:,} {values}"
+
+
 def describe_coincidence(kind: str, chance: float) -> str:
     """Say why a match is probably coincidental; `chance` is the share of random values that match.
 
@@ -175,9 +221,15 @@ def describe_coincidence(kind: str, chance: float) -> str:
 
 
 def summarize_candidate(candidate: CandidateFields) -> str:
-    """Describe a candidate in one sentence: columns, the share of values that match, evidence."""
-    share = format_percent(candidate.result.containment)
-    return f"{format_pairs(candidate)}: {share} of your values match; {candidate.why}"
+    """Describe a candidate in one sentence: its columns, and the verdict with its figures."""
+    return f"{format_pairs(candidate)}. {candidate.words}"
+
+
+def describe_shorter_key(candidate: CandidateFields) -> str:
+    """The joined columns of a candidate that another one extends, with the rows it multiplies."""
+    fan_out = candidate.result.fan_out
+    rows = "" if fan_out is None else f", x{fan_out:,.2f} rows"
+    return f"{format_joined_columns(candidate)} alone{rows}"
 
 
 def describe_alternatives(pairs: Sequence[str], most: int) -> str:

@@ -145,6 +145,12 @@ export interface FusedWay {
   fan_out: number | null;
   chance: number;
   score: number;
+  sure: number;
+  verdict: "strong" | "check" | "coincidence";
+  words: string;
+  also_equal: number;
+  repeats: boolean;
+  superseded: boolean;
   reasons: { what: string; nats: number; words: string }[];
   accidental: string;
   join?: JoinHint;

@@ -21,7 +21,8 @@ export interface HitWay {
   rowCoverage: number | null;
   fanOut: number | null;
   accidental: string;
-  reasons: string[];
+  verdict: FusedWay["verdict"] | null;
+  words: string;
   join: JoinHint;
 }
 
@@ -57,7 +58,8 @@ function fusedCandidate(id: TableId, way: FusedWay): HitWay {
     rowCoverage: way.row_coverage,
     fanOut: way.fan_out,
     accidental: way.accidental,
-    reasons: way.reasons.map((reason) => reason.words),
+    verdict: way.verdict,
+    words: way.words,
     join: hint(id, way.kind, way.mine, way.theirs, way.join),
   };
 }
@@ -98,7 +100,8 @@ function engineHit(result: EngineResult, by: string, on: string[]): Hit {
     rowCoverage: result.row_coverage,
     fanOut: result.fan_out,
     accidental: "",
-    reasons: [],
+    verdict: null,
+    words: "",
     join: hint(result.id, kind, on, result.columns, result.join),
   };
   return {

@@ -122,7 +122,7 @@ export function ResultCard({ hit, work, request, running }: {
           <FanOut factor={way.fanOut} />
         </div>
         <Adds hit={hit} />
-        {way.reasons.length > 0 ? <p class="reason">{way.reasons.join("; ")}</p> : hit.reason && <p class="reason">{hit.reason}</p>}
+        {(way.words || hit.reason) && <p class={`reason ${way.verdict ?? ""}`} data-testid="verdict">{way.words || hit.reason}</p>}
         {hit.examples && !unfolded && (
           <p class="reason">
             {hit.examples.matched.slice(0, 3).map((text) => <span key={text} class="yes">{text}</span>)}

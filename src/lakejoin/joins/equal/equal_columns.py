@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.joins.equal.shared_values import ColumnOverlaps, EncodedColumn, count_shared_values
+from lakejoin.joins.equal.shared_values import (
+    ColumnOverlaps,
+    EncodedColumn,
+    count_shared_values,
+    may_refer,
+)
 from lakejoin.joins.key_extension import (
     extend_key,
     is_measure,
@@ -38,6 +43,7 @@ from lakejoin.signals.name_similarity import (
     is_named_for,
     specific_words,
 )
+from lakejoin.signals.sureness import UNDECIDED, estimate_sureness
 from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
@@ -65,9 +71,6 @@ _SHARE_IF_ALIKE = 0.2
 _SHARE_IF_ONLY_NAMES = 0.9
 _MULTIPLIES = 1.5  # pairs per joined row of the larger side: 1 if the other side is a key
 _KEY = 0.95
-_ALL_UNIQUE = 0.99  # of a key that numbers refer to
-_SEVERAL = 10  # values; fewer may be any counts or ratings
-_USED = 0.5  # least share of the key that is referred to
 _CANNOT_TELL = "possible: all values match, but so would any numbers in this range"
 _YEARS = (1000, 2200)
 
@@ -78,8 +81,8 @@ class EqualColumns:
 
     `on` are the pairs of names, all of which must be equal. `left_joined` and `right_joined` rows
     match in `pairs` pairs, through `shared` distinct keys. If it is not `believed`, it is only the
-    best candidate; if it is not `decided`, it may be right, but values cannot tell. `why` gives the
-    reason in one clause.
+    best candidate; if it is not `decided`, it may be right, but values cannot tell. `sure` is the
+    chance that it is right. `why` gives the reason in one clause.
     """
 
     on: tuple[tuple[str, str], ...]
@@ -89,6 +92,7 @@ class EqualColumns:
     shared: int
     why: str
     believed: bool
+    sure: float
     decided: bool = True
 
 
@@ -125,7 +129,13 @@ def find_equal_columns(
     if best.doubt():
         references = [base for base in alone if base.pairs[0].refers]
         if references:
-            return replace(references[0].result(), why=_CANNOT_TELL, believed=True, decided=False)
+            return replace(
+                references[0].result(),
+                why=_CANNOT_TELL,
+                believed=True,
+                sure=UNDECIDED,
+                decided=False,
+            )
     return best.result()
 
 
@@ -164,6 +174,11 @@ class _Pair:
             return _MOST_EVIDENCE + _OF_IDENTIFIERS * names.similarity + names.both_say_id
         evidence = max(self.evidence, min(self.agreement, _MOST_EVIDENCE))
         return (_MOST_EVIDENCE if self.is_identifier else evidence) + _OF_NAMES * names.similarity
+
+    @property
+    def nats(self) -> float:
+        """All evidence: of values, names, and other columns that agree."""
+        return self.evidence + _OF_NAMES * self.names.similarity + self.agreement
 
     @property
     def is_dense_key(self) -> bool:
@@ -382,6 +397,7 @@ class _Set:
             self.shared,
             doubt or self.strongest.reason(),
             not doubt,
+            estimate_sureness(self.strongest.nats, self.multiplies > _NEARLY_ONCE),
         )
 
 
@@ -453,30 +469,10 @@ def _may_refer(pair: _Pair, tables: tuple[str, str]) -> bool:
 
 
 def _refers(child: EncodedColumn, parent: EncodedColumn, subject: str, pair: _Pair) -> bool:
-    types = {child.profile.type, parent.profile.type}
-    if types != {ColumnType.INTEGER} or pair.in_time or len(child) > len(parent):
-        return False
-    key = is_identifier_name(parent.name) and is_named_for(parent.name, subject or parent.name)
-    tokens = child.data.tokens
-    span = 1 + _span(tokens)
-    counts = child.profile.uniqueness >= _KEY and len(child) >= _KEY * span
-    return (
-        key
-        and parent.profile.uniqueness >= _ALL_UNIQUE
-        and pair.share >= _ALL_UNIQUE
-        and len(child) >= _SEVERAL
-        and len(child) >= _USED * len(parent)
-        and not counts
-    )
-
-
-def _span(tokens: pa.LargeStringArray) -> int:
-    """The difference of the largest and the smallest of some whole numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    ends = pc.min_max(tokens.cast(pa.int64()))
-    return int(ends["max"].as_py() - ends["min"].as_py())
+    named = is_identifier_name(parent.name) and is_named_for(parent.name, subject or parent.name)
+    matches = round(pair.share * len(child))
+    fewer = len(child) <= len(parent) and not pair.in_time
+    return named and fewer and may_refer(child, parent, matches)
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,10 @@ MOST_CELLS = 6_000_000
 SAMPLED_ROWS = 20_000
 _NOTHING_TO_JOIN = (ColumnType.EMPTY, ColumnType.BOOLEAN)
 NO_VALUE = -1
+_UNIQUE = 0.99  # of a key that numbers refer to, and of the values that do
+_SEVERAL = 10  # values; fewer may be any counts or ratings
+_GAPS = 5.0  # times the usual distance of two values
+_USED = 0.5  # least share of the key that is referred to
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +112,35 @@ def encode_column(
     """Encode a column, adding its values to the dictionary."""
     data = encode_query(cells, rules)
     return EncodedColumn(name, data, dictionary.add(data.tokens).astype(np.int64))
+
+
+def may_refer(child: EncodedColumn, parent: EncodedColumn, matches: int) -> bool:
+    """Whether a column of whole numbers may refer to a key that it is contained in.
+
+    `matches` of its distinct values are in the key. They must be nearly all of them, not too few,
+    use much of the key, and not just count the rows of their table.
+    """
+    if {child.profile.type, parent.profile.type} != {ColumnType.INTEGER}:
+        return False
+    if matches < _UNIQUE * len(child) or parent.profile.uniqueness < _UNIQUE:
+        return False
+    if len(child) < max(_SEVERAL, _USED * len(parent)):
+        return False
+    low, high = _ends(child)
+    counts = child.profile.uniqueness >= _UNIQUE and len(child) >= _UNIQUE * (high - low + 1)
+    key_low, key_high = _ends(parent)
+    # References begin and end about where the key does; lengths and minutes need not.
+    gap = _GAPS * (key_high - key_low + 1) / len(child)
+    return not counts and low - key_low <= gap and key_high - high <= gap
+
+
+def _ends(column: EncodedColumn) -> tuple[int, int]:
+    """The smallest and the largest whole number of a column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ends = pc.min_max(column.data.tokens.cast(pa.int64()))
+    return ends["min"].as_py(), ends["max"].as_py()
 
 
 def uniquely_named(table: pa.Table) -> list[str]:

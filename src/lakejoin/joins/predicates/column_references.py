@@ -15,7 +15,12 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.joins.equal.shared_values import EncodedColumn, encode_column, sample_codes
+from lakejoin.joins.equal.shared_values import (
+    EncodedColumn,
+    encode_column,
+    may_refer,
+    sample_codes,
+)
 from lakejoin.joins.join_inputs import table_subject
 from lakejoin.joins.options import Progress
 from lakejoin.joins.row_keys import find_first_rows
@@ -26,6 +31,7 @@ from lakejoin.signals.name_similarity import (
     compare_names,
     is_identifier_name,
     is_named_for,
+    specific_words,
 )
 from lakejoin.values.text_arrays import TextTable
 
@@ -137,6 +143,19 @@ class Reference:
     def coverage(self) -> float:
         """The share of the parent's distinct values that are in the child."""
         return self.matches / len(self.parent.coded)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether numbers may refer to a key, though any numbers in its range would match: all are
+        in a key named for its table, and use most of it, and do not just count rows."""
+        child, parent = self.child, self.parent
+        return (
+            parent.is_own_key
+            and bool(specific_words(parent.name))
+            and not child.is_own_key
+            and child.table != parent.table
+            and may_refer(child.coded, parent.coded, self.matches)
+        )
 
     @cached_property
     def names(self) -> NameSimilarity:

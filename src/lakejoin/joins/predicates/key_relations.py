@@ -12,7 +12,7 @@ table, and their columns of the same name do not refer to each other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import exp
 from typing import Any
 
@@ -33,6 +33,7 @@ from lakejoin.joins.predicates.composite_references import (
 )
 from lakejoin.model import Array, ValueRules
 from lakejoin.signals.name_similarity import CONTAINED, SAME, hints_at
+from lakejoin.signals.sureness import UNDECIDED
 from lakejoin.text_format import format_percent
 
 # The weight of each sign, in nats; a relation is listed if the sum is above zero.
@@ -51,6 +52,7 @@ _NAMED_FOR = 1.0
 _NOT_UNIQUE = -20.0
 _COVERAGE = 2.0
 _MISSING = -20.0
+_CLEARLY = 1.25  # times as much of the best key is used as of the next
 _COMPOSITE = 0.8  # the likelihood of a composite relation
 _KEY_REFERS = -3.0  # a table's own key seldom refers to another
 
@@ -99,20 +101,32 @@ def find_relations(
     report = progress or (lambda doing: None)
     columns, size = encode_columns(tables, rules, report)
     report("comparing columns")
-    likely = [
-        reference
-        for reference in find_references(columns, size)
-        if not _are_versions(reference)
-        and reference_score(reference) > 0
-        and not _is_itself(reference)
-    ]
+    references = [r for r in find_references(columns, size) if not _are_versions(r)]
+    likely = [r for r in references if reference_score(r) > 0 and not _is_itself(r)]
     chosen = _drop_copies(_choose_keys(_choose_directions(likely)))
     relations = [_relation(reference) for reference in chosen]
+    relations += map(_possible_relation, _find_possible(references, likely))
     report("looking for keys of several columns")
     several = drop_indirect(list(find_composites(columns, chosen, notes)))
     relations += [_composite_relation(composite) for composite in several]
     relations.sort(key=lambda relation: (-relation.score, relation.table, relation.columns))
     return relations
+
+
+def _find_possible(references: Iterable[Reference], likely: Sequence[Reference]) -> list[Reference]:
+    """The references of numbers to a key without gaps, which any numbers would match: of columns
+    that refer to nothing else, where one key fits clearly best."""
+    settled = {id(reference.child) for reference in likely}
+    by_child: dict[int, list[Reference]] = {}
+    for reference in references:
+        if id(reference.child) not in settled and reference.is_possible:
+            by_child.setdefault(id(reference.child), []).append(reference)
+    chosen = []
+    for candidates in by_child.values():
+        best, *others = sorted(candidates, key=lambda candidate: -candidate.coverage)
+        if not others or best.coverage >= _CLEARLY * others[0].coverage:
+            chosen.append(best)
+    return chosen
 
 
 def reference_score(reference: Reference) -> float:
@@ -248,6 +262,11 @@ def _relation(reference: Reference) -> Relation:
         round(1 / (1 + exp(-reference_score(reference))), 4),
         _why(reference),
     )
+
+
+def _possible_relation(reference: Reference) -> Relation:
+    why = f"possible: {_why(reference)}, but any numbers in this range would be"
+    return replace(_relation(reference), score=UNDECIDED, why=why)
 
 
 def _composite_relation(composite: CompositeReference) -> Relation:

@@ -184,7 +184,7 @@ def test_numbers(here: Path) -> None:
 
 
 def test_more_pairs_than_can_be_listed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakejoin.search.evidence.MAX_LISTED_PAIRS", 1)
+    monkeypatch.setattr("lakejoin.search.result.MAX_LISTED_PAIRS", 1)
     asked = ("places.csv", "--on", "lat", "--on", "lon", "--within", "100m")
     shown = NEARBY.run(*asked).output
     assert "2 results have more than 1 pairs, too many to list" in shown

@@ -215,7 +215,7 @@ def test_events(stub: Stub, remote: RemoteLake) -> None:
     query = {"table": "a", "columns": [["x"]]}
     answer = {
         **{"query": query, "by": "fused", "k": 10, "results": [], "misses": [], "final": True},
-        **{"notes": [], "seconds": 0.1, "seconds_by": {}},
+        **{"notes": [], "seconds": 0.1, "seconds_by": {}, "total": 0},
     }
     stub.reply = lambda path: events(
         ("progress", {"doing": "reading", "seconds": 0.1}), ("partial", answer), ("done", answer)

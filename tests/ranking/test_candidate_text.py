@@ -15,6 +15,7 @@ from lakejoin.render.candidate_text import (
     describe_alternatives,
     describe_kind,
     describe_reason,
+    describe_shorter_key,
     format_joined_columns,
     summarize_candidate,
 )
@@ -31,6 +32,7 @@ class Figures:
     containment: float = 0.75
     row_coverage: float | None = 0.5
     fan_out: float | None = 2.0
+    found: None = None
 
 
 def candidate_of(*names: str, **fields: object) -> JoinCandidate:
@@ -88,7 +90,9 @@ def test_figures_and_evidence() -> None:
     ]
     why = "75% of the smaller column's values match; 2% of random values would"
     assert EQUAL.why == why
-    assert summarize_candidate(EQUAL).endswith(f": 75% of your values match; {why}")
+    verdict = "Strong: 30 of 40 values match, 2% would by chance"
+    assert EQUAL.words == verdict
+    assert summarize_candidate(EQUAL) == f"first = first and last = last. {verdict}"
     rewritten = score_join(replace(EQUAL.signals, unchanged=False)).reasons[0]
     assert describe_reason(rewritten).startswith("75% of the compared values match")
     assert describe_reason(Reason("rows", 3.0)) == "other columns agree in the matching rows"
@@ -104,8 +108,42 @@ def test_figures_and_evidence() -> None:
     ],
 )
 def test_why_it_is_coincidental(coincidence: Coincidence | None, said: str) -> None:
-    score = JoinScore(0.5, 0.5, (), coincidence)
+    score = JoinScore(0.5, (), coincidence)
     assert score.accidental.startswith(said) and bool(score.accidental) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("signals", "words"),
+    [
+        (Signals(40, 1.0, 0.5, 1.0), "Strong: 30 of 40 values match, 50% would by chance"),
+        (
+            Signals(9, 1.0, 0.3, 1.0, rows=4.0, names=0.5),
+            "Check: 30 of 40 values match, 30% would by chance; the column names are similar; "
+            "other columns agree in the matching rows",
+        ),
+        (
+            Signals(40, 0.5, 0.5, 0.5),
+            "Coincidence: 50% of random values would match too",
+        ),
+        (
+            Signals(40, 1.0, 1.0, 1.0, dense=True),
+            "Check: possible: all your values match, but so would any numbers in this range; a "
+            "similar name, another shared column or a declared key would decide",
+        ),
+    ],
+    ids=["strong", "check", "coincidence", "possible"],
+)
+def test_a_verdict_has_its_figures(signals: Signals, words: str) -> None:
+    assert replace(EQUAL, signals=signals).words == words
+
+
+def test_a_shorter_key_says_what_it_multiplies() -> None:
+    assert describe_shorter_key(candidate_of("team")) == "team = team alone, x2.00 rows"
+
+
+def test_further_columns_of_a_rewritten_key_are_equal() -> None:
+    longer = candidate_of("county", "state", kind="rewritten", also_equal=1)
+    assert format_joined_columns(longer) == "county ~ county and state = state"
 
 
 def test_other_candidates_are_counted() -> None:

@@ -272,7 +272,7 @@ def test_more_chance_never_scores_more(signals: Signals, more: float) -> None:
 
 # -- how it looks ----------------------------------------------------------------------------------
 
-KEYS = ["query", "by", "k", "results", "misses", "notes", "seconds", "seconds_by"]
+KEYS = ["query", "by", "k", "total", "results", "misses", "notes", "seconds", "seconds_by"]
 RESULT = ["rank", "table", "score", "ways", "adds", "versions", "accidental", "reason"]
 WAY = [
     *(
@@ -283,13 +283,16 @@ WAY = [
         "radius",
         "mine",
         "theirs",
+        "also_equal",
+        "repeats",
+        "superseded",
         "matched",
         "containment",
         "row_coverage",
         "fan_out",
         "chance",
     ),
-    *("score", "reasons", "accidental"),
+    *("score", "sure", "verdict", "words", "reasons", "accidental"),
 ]
 
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakejoin.engines.query import QueryTable
+from lakejoin.inputs import resolve_table
 from lakejoin.lake import Lake
 from lakejoin.model import ValueRules
 from lakejoin.ranking.coordinate_candidates import (
@@ -111,7 +112,7 @@ def test_places_near_mine_are_told_with_the_radius(land: Lake) -> None:
 
 
 def test_a_table_of_the_lake_is_asked_alike(land: Lake) -> None:
-    known, _ = land._query_table("same.csv")
+    known = resolve_table("same.csv", land.snapshot).query_table(land.snapshot)
     frame = mine_of(places(TOWNS[:60], "latitude", "longitude"))
     answers = []
     for mine in (known, frame):

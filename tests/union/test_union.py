@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from cli.commands import Command
 from lakejoin.errors import InputError
+from lakejoin.inputs import resolve_table
 from lakejoin.lake import Lake
 from lakejoin.model import ValueRules
 from lakejoin.union.column_likeness import ColumnSample, NameContext, ValueOverlap, score_likeness
@@ -297,7 +298,7 @@ def test_new_rows_of_tables(tmp_path_factory: pytest.TempPathFactory, data: st.D
     frame = pa.table({name: pa.array(cells, pa.string()) for name, cells in sides[0].items()})
     pairs = [(0, entry.first), (1, entry.first + 1)]
     for table in ("0.csv", frame):
-        mine, _ = lake._query_table(table)
+        mine = resolve_table(table, lake.snapshot).query_table(lake.snapshot)
         told = compare_rows(mine, segment, entry, pairs)
         assert told.new.tolist() == new_rows(*canonical)
 

@@ -63,6 +63,8 @@ def show_fused(answer: FusedAnswer, typed: TypedQuery, explain: int | None, as_j
     if best is not None:
         head = line(f"to join with result {best.rank}:")
         print_lines(screen, [line(), head, _join_line(best, typed)])
+    if len(answer) < answer.total and not chosen:
+        print_lines(screen, [line(), line(f"-k {answer.total} shows all {answer.total:,}")])
     stages = ", ".join(f"{stage} {seconds(took)}" for stage, took in answer.seconds_by.items())
     print_lines(screen, [line(), line(f"{seconds(answer.seconds)}: {stages}", style="dim")])
 
@@ -81,7 +83,8 @@ def print_brief_fused_answer(
 
 def _report(answer: FusedAnswer, typed: TypedQuery) -> Report:
     """The report of an answer, titled with what was searched for and how many tables join."""
-    title = headline_fused(answer.columns, answer.table, len(answer), typed.tables)
+    found = len(answer), answer.total
+    title = headline_fused(answer.columns, answer.table, *found, typed.tables)
     return replace(answer.report(), title=title)
 
 

@@ -22,6 +22,7 @@ from lakejoin.render.agent import (
     report_lines,
     rows_as_csv,
 )
+from lakejoin.render.headlines import describe_best_joins
 from lakejoin.render.report import Row, line
 from lakejoin.text_format import clip, counted, format_percent, seconds, size
 
@@ -170,10 +171,9 @@ def search(
     query_table = clip(answer.table, NAME_LENGTH)
     if not len(answer):
         head = f"nothing found: none of {among} joins with {query_table}"
-    elif len(answer) == 1:
-        head = f"the best join for {query_table} among {among}"
     else:
-        head = f"the {len(answer):,} best joins for {query_table} among {among}"
+        best = describe_best_joins(len(answer), answer.total)
+        head = f"{best} for {query_table} among {among}"
     rows = tuple(map(_row, answer))
     report = replace(answer.report(), title=line(head), rows=rows)
     return render_agent(report, _tried(answer))

@@ -196,9 +196,10 @@ class FusedAnswer(AnswerBase[FusedResult]):
     """The tables that join, at most `k`, best first; a sequence of `FusedResult`.
 
     `columns` are the query columns that were searched for, each by itself or together as a key.
-    `misses` are tables with only coincidental overlap, the nearest first. `seconds` is how long the
-    caller waited, `seconds_by` the time of each stage. An answer that is not `final` comes before
-    the search is over; a better one follows.
+    `total` is the number of tables that join, of which `more` gives the next without searching
+    again. `misses` are tables with only coincidental overlap, the nearest first. `seconds` is how
+    long the caller waited, `seconds_by` the time of each stage. An answer that is not `final` comes
+    before the search is over; a better one follows.
 
     >>> answer = lake.search("mine.csv", on="city")
     >>> [result.table for result in answer], answer.final
@@ -214,6 +215,8 @@ class FusedAnswer(AnswerBase[FusedResult]):
     seconds_by: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     final: bool = True
+    total: int = 0
+    rest: Callable[[int, int], FusedAnswer] | None = field(default=None, repr=False)
 
     by: ClassVar[str] = "fused"
 
@@ -243,7 +246,21 @@ class FusedAnswer(AnswerBase[FusedResult]):
             data["seconds_by"],
             tuple(data["notes"]),
             final,
+            data["total"],
         )
+
+    def more(self, k: int | None = None) -> FusedAnswer:
+        """The next `k` tables that join (as many as this answer has), without searching again.
+
+        >>> lake.search("mine.csv", on="city", k=1).more().total
+        1
+        """
+        if self.rest is None:
+            raise InputError(
+                "this answer has no more results at hand: search again with a larger k"
+            )
+        last = self.results[-1].rank if self.results else 0
+        return self.rest(last, k or self.k)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as a JSON object with stable keys."""
@@ -251,6 +268,7 @@ class FusedAnswer(AnswerBase[FusedResult]):
             "query": {"table": self.table, "columns": [list(names) for names in self.columns]},
             "by": self.by,
             "k": self.k,
+            "total": self.total,
             "results": [result.to_dict() for result in self.results],
             "misses": [result.to_dict() for result in self.misses],
             "notes": list(self.notes),
@@ -262,7 +280,10 @@ class FusedAnswer(AnswerBase[FusedResult]):
         """What the answer shows; beyond `limit` the results are only counted."""
         columns = ", ".join(" + ".join(names) for names in self.columns)
         counts = {0: "no joins found", 1: "1 table joins"}
-        found = counts.get(len(self), f"{len(self):,} tables join")
+        shown_of = (
+            f"{len(self):,} of {self.total:,}" if len(self) < self.total else f"{len(self):,}"
+        )
+        found = counts.get(max(len(self), self.total), f"{shown_of} tables join")
         stages = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds_by.items())
         time = f"{self.seconds:.2f} s" + (f": {stages}" if stages else "")
         misses = (line(), line(self.misses_text, style="warn")) if self.misses else ()

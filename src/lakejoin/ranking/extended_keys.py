@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,11 +34,13 @@ from lakejoin.ranking.rewritten_candidates import RewrittenMatch
 from lakejoin.ranking.row_agreement import find_cell_ids, find_rows
 from lakejoin.search.key_search import KeyMatches, count_combinations
 from lakejoin.search.result import Result, ResultLocation
+from lakejoin.signals.name_similarity import CONTAINED
 
 if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
     from lakejoin.joins.learned.program_finder import LearnedJoin
 
+_EXTENDED = 3  # keys of a table to extend
 _FEWEST = 2  # combinations that must match
 _MOST_EVIDENCE = 100.0
 _NEARLY_ALL, _ONCE = 0.99, 1.02  # rows, and matches per row, of a column that suffices
@@ -50,6 +53,24 @@ class KeyExtender:
         self._query_table = query_table
         self._extended: dict[JoinCandidate, JoinCandidate | None] = {}
         self._queries: dict[tuple[int, ...], KeyQuery] = {}
+
+    def extend_table(self, candidates: Sequence[JoinCandidate]) -> list[JoinCandidate]:
+        """The candidates of a table, and longer keys that multiply rows less."""
+        by_columns: dict[frozenset[tuple[str, str]], JoinCandidate] = {}
+        extended = 0
+        for candidate in candidates:
+            longer = None
+            if extended < _EXTENDED and _may_be_key_part(candidate):
+                longer = self.extend(candidate)
+            if longer is not None:
+                longer = longer.with_row_uniqueness()
+                longer = _find_sufficient(longer, candidate, candidates) or longer
+                by_columns[_column_pairs(longer)] = longer
+                extended += 1
+            by_columns.setdefault(
+                _column_pairs(candidate), replace(candidate, superseded=longer is not None)
+            )
+        return list(by_columns.values())
 
     def extend(self, candidate: JoinCandidate) -> JoinCandidate | None:
         """The candidate with further columns; None if it needs none, or there are none."""
@@ -196,7 +217,21 @@ class KeyExtender:
         )
 
 
-def find_sufficient(
+def _may_be_key_part(candidate: JoinCandidate) -> bool:
+    """Whether a candidate is worth extending: it is believed, or its columns have the same name."""
+    return candidate.believed or (
+        candidate.kind == "equal" and candidate.signals.names >= CONTAINED
+    )
+
+
+def _column_pairs(candidate: JoinCandidate) -> frozenset[tuple[str, str]]:
+    """The joined columns, in any order, with how they join."""
+    kind = (candidate.kind, candidate.how)
+    columns = zip_longest(candidate.query_columns, candidate.lake_columns, fillvalue="")
+    return frozenset([kind, *columns])
+
+
+def _find_sufficient(
     longer: JoinCandidate, base: JoinCandidate, candidates: Sequence[JoinCandidate]
 ) -> JoinCandidate | None:
     """The candidate on one further column that is a key without the base: a county's number does

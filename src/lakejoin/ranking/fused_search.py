@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakejoin.engines.query import is_searched
@@ -35,7 +35,7 @@ from lakejoin.ranking.composite_candidates import (
 )
 from lakejoin.ranking.composite_keys import find_composite_keys
 from lakejoin.ranking.coordinate_candidates import find_coordinate_candidates
-from lakejoin.ranking.extended_keys import KeyExtender, find_sufficient
+from lakejoin.ranking.extended_keys import KeyExtender
 from lakejoin.ranking.join_candidates import JoinCandidate
 from lakejoin.ranking.meaning_candidates import (
     find_meaning_candidates,
@@ -63,7 +63,6 @@ _COMPOSITES = 2
 _POSSIBLE = 4  # tables to show that values can neither prove nor rule out
 _AS_LIKELY = 0.9  # as the likeliest of these
 _MORE_TABLES = 5  # beyond those shown, to extend: a longer key may rank higher
-_EXTENDED = 3  # keys of a table to extend
 _LIKELY = 400  # pairs of columns that share pieces; only the best are examined
 _NAMED = 50  # lake columns with the name of a query column
 _FEWEST = 2  # values that must match
@@ -196,12 +195,7 @@ class _Run:
 
     def _with_row_uniqueness(self, candidate: JoinCandidate) -> JoinCandidate:
         """Add how unique the query columns are, if none were named."""
-        if self._options.choice is not None:
-            return candidate
-        location = candidate.location
-        rows = max(1, int(location.query.counts.sum()))
-        share = min(1.0, len(location.query) / rows)
-        return replace(candidate, signals=replace(candidate.signals, row_uniqueness=share))
+        return candidate if self._options.choice is not None else candidate.with_row_uniqueness()
 
     def _by_column(self, column_index: int) -> list[JoinCandidate]:
         """The candidates on one query column."""
@@ -309,9 +303,10 @@ class _Run:
 
     # -- the answer ----------------------------------------------------------------------------
 
-    def answer(self, final: bool = False) -> FusedAnswer:
-        """The answer so far."""
-        limit = self._options.k or DEFAULT_K
+    def answer(self, final: bool = False, start: int = 0, k: int | None = None) -> FusedAnswer:
+        """The answer so far: the `k` tables after the first `start`."""
+        k = k or self._options.k or DEFAULT_K
+        limit = start + k
         tables = self._with_longer_keys(_by_table(self._candidates), limit)
         joined = [candidates for candidates in tables if candidates[0].believed]
         joined += _choose_possible(tables) if final else []
@@ -321,11 +316,10 @@ class _Run:
         ordered = joined + missed[:limit]
         groups = self._versions.group([candidates[0].location for candidates in ordered])
         begin = self._add_time("versions", begin)
+        believed = [group for group in groups if group[0] < len(joined)]
         results = [
             _result(rank, [ordered[position] for position in group], final)
-            for rank, group in enumerate(
-                [group for group in groups if group[0] < len(joined)][:limit], 1
-            )
+            for rank, group in enumerate(believed[start:limit], start + 1)
         ]
         misses = [ordered[group[0]] for group in groups if group[0] >= len(joined)]
         if final:
@@ -335,43 +329,32 @@ class _Run:
             columns=self._columns,
             results=tuple(results),
             misses=tuple(_result(rank, [candidates]) for rank, candidates in enumerate(misses, 1)),
-            k=limit,
+            k=k,
+            total=len(believed),
             seconds=time.perf_counter() - self._begin,
             seconds_by=dict(self._seconds),
             notes=tuple(dict.fromkeys(self._notes)),
             final=final,
+            rest=partial(self.answer, True) if final else None,
         )
 
     def _with_longer_keys(
         self, tables: list[list[JoinCandidate]], limit: int
     ) -> list[list[JoinCandidate]]:
-        """Extend the keys that multiply rows, of the tables that may be shown."""
+        """Extend the keys that multiply rows, of the tables that may be shown; not those that the
+        caller named."""
+        if self._options.choice is not None:
+            return tables
         begin = time.perf_counter()
         shown = tables[: limit + _MORE_TABLES]
-        longer = [candidate for candidates in shown for candidate in self._extend_table(candidates)]
+        longer = [
+            candidate
+            for candidates in shown
+            for candidate in self._extender.extend_table(candidates)
+        ]
         rest = [candidate for candidates in tables[len(shown) :] for candidate in candidates]
         self._add_time("keys", begin)
         return _by_table([*longer, *rest])
-
-    def _extend_table(self, candidates: Sequence[JoinCandidate]) -> list[JoinCandidate]:
-        """The candidates of a table, and longer keys that multiply rows less."""
-        if self._options.choice is not None:
-            return list(candidates)
-        by_columns: dict[frozenset[tuple[str, str]], JoinCandidate] = {}
-        extended: list[JoinCandidate] = []
-        for candidate in candidates:
-            longer = None
-            if len(extended) < _EXTENDED and _may_be_key_part(candidate):
-                longer = self._extender.extend(candidate)
-            if longer is not None:
-                longer = self._with_row_uniqueness(longer)
-                longer = find_sufficient(longer, candidate, candidates) or longer
-                by_columns[_column_pairs(longer)] = longer
-                extended.append(longer)
-            by_columns.setdefault(
-                _column_pairs(candidate), replace(candidate, superseded=longer is not None)
-            )
-        return list(by_columns.values())
 
     @property
     def _columns(self) -> tuple[tuple[str, ...], ...]:
@@ -387,32 +370,23 @@ def _column_indexes(
     return choice.column_indexes if choice else find_plausible_keys(query_table, searcher)
 
 
-def _may_be_key_part(candidate: JoinCandidate) -> bool:
-    """Whether a candidate is worth extending: it is believed, or its columns have the same name."""
-    return candidate.believed or (
-        candidate.kind == "equal" and candidate.signals.names >= CONTAINED
-    )
-
-
 def _choose_possible(tables: Sequence[list[JoinCandidate]]) -> list[list[JoinCandidate]]:
-    """The tables that may join though values cannot tell; of each query column those that are not
-    much less likely than the first."""
+    """The tables that may join though values cannot tell: for query columns that refer to no key
+    yet, those that are not much less likely than the first."""
+    refer = {
+        candidates[0].query_columns
+        for candidates in tables
+        if candidates[0].believed and candidates[0].signals.reference >= _ALL
+    }
     chosen: list[list[JoinCandidate]] = []
     best: dict[tuple[str, ...], float] = {}
     for candidates in tables:
         first = candidates[0]
-        if first.possible and len(chosen) < _POSSIBLE:
+        if first.possible and first.query_columns not in refer and len(chosen) < _POSSIBLE:
             most = best.setdefault(first.query_columns, first.join_score.score)
             if first.join_score.score >= _AS_LIKELY * most:
                 chosen.append(candidates)
     return chosen
-
-
-def _column_pairs(candidate: JoinCandidate) -> frozenset[tuple[str, str]]:
-    """The joined columns, in any order, with how they join."""
-    kind = (candidate.kind, candidate.how)
-    columns = zip_longest(candidate.query_columns, candidate.lake_columns, fillvalue="")
-    return frozenset([kind, *columns])
 
 
 def _nearly_equal_columns(candidates: Sequence[JoinCandidate]) -> set[tuple[int, int, int]]:

@@ -190,6 +190,12 @@ class JoinCandidate:
         """Add how much other columns agree, in nats."""
         return replace(self, signals=replace(self.signals, rows=nats))
 
+    def with_row_uniqueness(self) -> JoinCandidate:
+        """Add how unique the query columns are."""
+        query = self.location.query
+        share = min(1.0, len(query) / max(1, int(query.counts.sum())))
+        return replace(self, signals=replace(self.signals, row_uniqueness=share))
+
     def to_dict(self) -> dict[str, Any]:
         """The candidate as a JSON object."""
         return {

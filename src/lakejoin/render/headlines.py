@@ -10,16 +10,30 @@ from lakejoin.text_format import clip, counted, format_percent
 _LONG = 200
 
 
-def headline_fused(columns: Sequence[Sequence[str]], table: str, found: int, tables: int) -> Line:
-    """Of a fused search.
+def headline_fused(
+    columns: Sequence[Sequence[str]], table: str, found: int, total: int, tables: int
+) -> Line:
+    """Of a fused search that shows some of all the joins it found.
 
-    >>> headline_fused([["first", "last"]], "mine.csv", 3, 12).text
-    'first + last of mine.csv: the 3 best joins among 12 tables'
+    >>> headline_fused([["first", "last"]], "mine.csv", 3, 7, 12).text
+    'first + last of mine.csv: the 3 best of 7 joins among 12 tables'
     """
-    best = f"the {found:,} best joins" if found > 1 else "the best join"
-    outcome = f"{best if found else 'no joins found'} among {counted(tables, 'table')}"
+    outcome = f"{describe_best_joins(found, total)} among {counted(tables, 'table')}"
     names = Span(", ".join(" + ".join(map(clip, key)) for key in columns), "bold")
     return line(names, f" of {clip(table, _LONG)}: {outcome}")
+
+
+def describe_best_joins(found: int, total: int) -> str:
+    """How many joins are shown, of how many.
+
+    >>> describe_best_joins(0, 0), describe_best_joins(1, 1), describe_best_joins(10, 34)
+    ('no joins found', 'the best join', 'the 10 best of 34 joins')
+    """
+    if found < total:
+        return f"the {found:,} best of {total:,} joins" if found > 1 else f"1 of {total:,} joins"
+    if not found:
+        return "no joins found"
+    return f"the {found:,} best joins" if found > 1 else "the best join"
 
 
 def headline_union(table: str, found: int, tables: int) -> Line:

@@ -32,7 +32,8 @@ _OFTEN = 0.2
 _LOOKED_AT = 500
 _WORD = 2  # least letters of a constant that may be a value
 _MOSTLY = 0.5  # of the characters
-_SYNTAX = '{}[]<>"\\'
+_HALF = 0.5  # of the numbers in a range
+_SYNTAX = '{}"\\'  # of JSON, and of other languages
 _CENTURY = 2  # digits that may be added before the year of a date
 _ENDS = re.compile(r"^\W+|\W+$")
 
@@ -143,10 +144,17 @@ def _find_invention(program: Program, texts: pa.LargeStringArray) -> str:
     rest = texts
     for text in constants:
         rest = pc.replace_substring(rest, text.lower(), "")
-    counts = pc.all(pc.match_substring_regex(rest.drop_null(), r"^[\d\s]*$")).as_py()
-    if share > (_MOSTLY if counts else _NEARLY_ALL):
+    if share > (_MOSTLY if _count_up(rest.unique().drop_null()) else _NEARLY_ALL):
         return "the rule writes most of every text itself"
     return ""
+
+
+def _count_up(texts: pa.LargeStringArray) -> bool:
+    """Whether texts are whole numbers with few gaps."""
+    if not len(texts) or not pc.all(pc.match_substring_regex(texts, r"^\d{1,15}$")).as_py():
+        return False
+    ends = pc.min_max(texts.cast(pa.int64()))
+    return bool(len(texts) >= _HALF * (1 + ends["max"].as_py() - ends["min"].as_py()))
 
 
 def _writes_data(program: Program, source: pa.Table) -> bool:

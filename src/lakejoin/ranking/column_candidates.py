@@ -209,7 +209,8 @@ def find_almost_equal(
 def keep_beyond_equal(
     candidates: Sequence[JoinCandidate], equal: Sequence[JoinCandidate]
 ) -> list[JoinCandidate]:
-    """The candidates that match clearly more query values than equal values of the same table do.
+    """The candidates that match clearly more query values than equal values of the same table do,
+    in the same column or in one that multiplies no rows: a state is no key of counties.
 
     They take over what is known about the same columns from equal values.
     """
@@ -219,7 +220,13 @@ def keep_beyond_equal(
     kept = []
     for candidate in candidates:
         beside = by_table.get(candidate.result.table, [])
-        best = max((known.result.containment for known in beside if known.believed), default=0.0)
+        rivals = [
+            known
+            for known in beside
+            if known.believed
+            and (known.query_columns == candidate.query_columns or not known.repeats)
+        ]
+        best = max((known.result.containment for known in rivals), default=0.0)
         if candidate.result.containment >= best + _MORE:
             kept.append(_with_equal(candidate, beside))
     return kept

@@ -24,6 +24,7 @@ from lakejoin.joins.key_extension import (
     MatchedRows,
     choose_keys,
     extend_key,
+    is_measure,
     sample_matched_rows,
 )
 from lakejoin.joins.row_keys import Keys, combine_keys, count_rows
@@ -55,22 +56,43 @@ class KeyExtender:
         self._queries: dict[tuple[int, ...], KeyQuery] = {}
 
     def extend_table(self, candidates: Sequence[JoinCandidate]) -> list[JoinCandidate]:
-        """The candidates of a table, and longer keys that multiply rows less."""
+        """The candidates of a table, and longer keys that multiply rows less.
+
+        Measures are superseded by identifiers, as attendances are by the team and the year.
+        """
+        measures = {candidate for candidate in candidates if self._is_measure(candidate)}
+        if not any(candidate.believed for candidate in candidates if candidate not in measures):
+            measures = set()
         by_columns: dict[frozenset[tuple[str, str]], JoinCandidate] = {}
         extended = 0
         for candidate in candidates:
             longer = None
-            if extended < _EXTENDED and _may_be_key_part(candidate):
+            worth = candidate not in measures and _may_be_key_part(candidate)
+            if worth and extended < _EXTENDED:
                 longer = self.extend(candidate)
             if longer is not None:
                 longer = longer.with_row_uniqueness()
                 longer = _find_sufficient(longer, candidate, candidates) or longer
-                by_columns[_column_pairs(longer)] = longer
+                known = by_columns.get(_column_pairs(longer), longer)
+                by_columns[_column_pairs(longer)] = min(longer, known, key=lambda key: key.order)
                 extended += 1
+            superseded = longer is not None or candidate in measures
             by_columns.setdefault(
-                _column_pairs(candidate), replace(candidate, superseded=longer is not None)
+                _column_pairs(candidate), replace(candidate, superseded=superseded)
             )
         return list(by_columns.values())
+
+    def _is_measure(self, candidate: JoinCandidate) -> bool:
+        """Whether a candidate compares measures, such as prices, in one of its columns."""
+        if candidate.kind != "equal":
+            return False
+        location = candidate.location
+        lake, first = LakeRows(location.segment, location.entry), location.entry.first
+        return any(
+            is_measure(lake.names[column - first], lake.profiles[column - first])
+            or is_measure(self._query_table.column_names[own], self._query_table.profile(own))
+            for own, column in zip(location.query_columns, location.segment_columns, strict=False)
+        )
 
     def extend(self, candidate: JoinCandidate) -> JoinCandidate | None:
         """The candidate with further columns; None if it needs none, or there are none."""

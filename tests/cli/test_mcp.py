@@ -118,11 +118,11 @@ def test_an_agent_is_told_what_there_is(agent: Agent) -> None:
 def test_search(agent: Agent) -> None:
     text = agent.told("search", table="mine.csv")
     first = text.splitlines()[0]
-    assert first.endswith("best joins for mine.csv among 15 tables")
+    assert first == "the 5 best of 13 joins for mine.csv among 15 tables"
     assert "geo/towns.csv" in text
     assert "joined on town = name; contained 100%; matched 50 of 50; your rows 100%" in text
     assert "adds 1 column for 100% of your rows: people" in text
-    assert "of random values would" in text
+    assert "Strong: all 50 values match, 2% would by chance" in text
     assert "to join: on=['town=name']" in text
     assert "tried: columns town" in text
     assert agent.told("search", table="mine.csv", on="town", k=1).count("score") == 1

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -64,22 +64,19 @@ class KeyExtender:
         if not any(candidate.believed for candidate in candidates if candidate not in measures):
             measures = set()
         by_columns: dict[frozenset[tuple[str, str]], JoinCandidate] = {}
-        extended = 0
-        for candidate in candidates:
-            longer = None
-            worth = candidate not in measures and _may_be_key_part(candidate)
-            if worth and extended < _EXTENDED:
-                longer = self.extend(candidate)
+        longer_keys: dict[JoinCandidate, JoinCandidate] = {}
+        for candidate in sorted(candidates, key=_same_names_first):
+            if candidate in measures or not _may_be_key_part(candidate):
+                continue
+            longer = self.extend(candidate) if len(longer_keys) < _EXTENDED else None
             if longer is not None:
                 longer = longer.with_row_uniqueness()
                 longer = _find_sufficient(longer, candidate, candidates) or longer
-                known = by_columns.get(_column_pairs(longer), longer)
-                by_columns[_column_pairs(longer)] = min(longer, known, key=lambda key: key.order)
-                extended += 1
-            superseded = longer is not None or candidate in measures
-            by_columns.setdefault(
-                _column_pairs(candidate), replace(candidate, superseded=superseded)
-            )
+                longer_keys[candidate] = longer
+        for candidate in (*longer_keys.values(), *candidates):
+            superseded = candidate in longer_keys or candidate in measures
+            marked, columns = replace(candidate, superseded=superseded), _column_pairs(candidate)
+            by_columns[columns] = min(marked, by_columns.get(columns, marked), key=_best_first)
         return list(by_columns.values())
 
     def _is_measure(self, candidate: JoinCandidate) -> bool:
@@ -90,7 +87,7 @@ class KeyExtender:
         lake, first = LakeRows(location.segment, location.entry), location.entry.first
         return any(
             is_measure(lake.names[column - first], lake.profiles[column - first])
-            or is_measure(self._query_table.column_names[own], self._query_table.profile(own))
+            and is_measure(self._query_table.column_names[own], self._query_table.profile(own))
             for own, column in zip(location.query_columns, location.segment_columns, strict=False)
         )
 
@@ -237,6 +234,16 @@ class KeyExtender:
             fan_out=float(matched.sum() / total),
             found=found,
         )
+
+
+def _best_first(candidate: JoinCandidate) -> Any:
+    return candidate.order
+
+
+def _same_names_first(candidate: JoinCandidate) -> tuple[bool, Any]:
+    """The order in which candidates are extended: as many are not."""
+    same = _same_names(candidate.query_columns, candidate.lake_columns) == 1.0
+    return not same, candidate.order
 
 
 def _may_be_key_part(candidate: JoinCandidate) -> bool:

@@ -78,7 +78,7 @@ def test_people_can_read_it_and_paste_it(mine: Path, lake: Path) -> None:
     mine.rename(name)
     shown = JOIN.run(str(name), str(lake / "cities.csv"), "--on", "town=city").output
     assert "inner join on town = city: 3 rows, 5 columns" in shown
-    assert f"3 of 5 rows of {name} have a partner" in shown
+    assert f"3 of 5 rows of {name} have a match" in shown
     head = next(line for line in shown.splitlines() if "visits" in line)
     assert head.split()[:2] == ["town", "city"], "the keys side by side"
     line = shown.strip().splitlines()[-1]
@@ -190,8 +190,8 @@ def test_the_plan_alone(people: tuple[str, str]) -> None:
     assert "inner join: 12 rows, 4 columns; confidence" in shown
     assert "1. transform: lower(substring(name, 0, 1))" in shown
     assert "Ada Lovelace → alovelace = alovelace" in shown
-    assert "12 of 13 rows of users.csv have a partner" in shown
-    assert "1 right row without a partner, for example:\n     nobody" in shown
+    assert "12 of 13 rows of users.csv have a match" in shown
+    assert "1 right row without a match, for example:\n     nobody" in shown
     assert "to write them all" not in shown and not Path("out.csv").exists()
 
 
@@ -205,7 +205,7 @@ def test_the_command_to_write_it_all_keeps_its_options(people: tuple[str, str]) 
 @pytest.mark.parametrize("code", ["sql", "pandas", "polars", "pyspark"])
 def test_code_to_take_away(people: tuple[str, str], code: str) -> None:
     printed = JOIN.run(*people, "--code", code).output
-    assert "lakejoin.read('people.csv')" in printed and "without a partner" not in printed
+    assert "lakejoin.read('people.csv')" in printed and "without a match" not in printed
     if code in ("pandas", "polars"):
         names: dict[str, object] = {"lakejoin": lakejoin}
         exec(printed.replace("# joined = ", "joined = "), names)

@@ -67,7 +67,7 @@ def _step(fields: Fields, index: int) -> Row:
 def _matched_lines(fields: Fields) -> Iterator[Line]:
     for side in ("left", "right"):
         share = f"{fields[side + '_joined']:,} of {fields[side + '_rows']:,} rows"
-        yield line(f"  {share} of {fields[side]} have a partner")
+        yield line(f"  {share} of {fields[side]} have a match")
     if fields["pairs"] > fields["left_joined"]:
         average = fields["pairs"] / fields["left_joined"]
         yield line(f"  joined rows of {fields['left']} have {average:,.1f} partners on average")
@@ -75,11 +75,11 @@ def _matched_lines(fields: Fields) -> Iterator[Line]:
 
 
 def _unmatched_lines(fields: Fields) -> Iterator[Line]:
-    """Some rows without a partner, each with the nearest value."""
+    """Some rows without a match, each with the nearest value."""
     for side in ("left", "right"):
         if examples := fields["unmatched"][side]:
             rows = fields[f"{side}_rows"] - fields[f"{side}_joined"]
-            yield line(f"  {counted(rows, f'{side} row')} without a partner, for example:")
+            yield line(f"  {counted(rows, f'{side} row')} without a match, for example:")
             for row in examples:
                 near = f"  (nearest: {clip(row['nearest'])})" if row["nearest"] is not None else ""
                 yield line(f"     {clip(row['value'])}{near}", style="dim")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from lakejoin.joins.join_inputs import JoinInput
 
 _EXAMPLES_PER_STEP = 3
-_UNMATCHED = 3  # rows without a partner, per side
+_UNMATCHED = 3  # rows without a match, per side
 _NEAREST_ROWS = 200_000  # in larger tables the nearest value is not searched for
 _UNMATCHED_READ = 30  # to get some with different values
 
@@ -90,7 +90,7 @@ def first_rows(join: Join, limit: int) -> list[list[Any]]:
 
 
 def _unmatched(join: Join, side: str) -> list[dict[str, Any]]:
-    """Some rows without a partner, all with different values."""
+    """Some rows without a match, all with different values."""
     values: dict[str, dict[str, Any]] = {}
     few = max(join.left.num_rows, join.right.num_rows) <= _NEAREST_ROWS
     for row in join.unmatched(side, _UNMATCHED_READ, nearest=few).to_pylist():

@@ -47,7 +47,7 @@ class Facts:
 
     @property
     def outer(self) -> int:
-        """The rows of the full outer join: those of the inner join, and all without a partner."""
+        """The rows of the full outer join: those of the inner join, and all without a match."""
         return self.inner + sum(self.sizes) - sum(self.involved)
 
     @property

@@ -147,13 +147,12 @@ class _Set:
 
     @property
     def _is_named_key(self) -> bool:
-        """Whether several columns of the same names are a key of both tables together: the parts
-        of a date, a series and an episode."""
-        fewer = min(self.left_joined, self.right_joined)
+        """Whether several columns of the same names are a key of a table together: the parts of a
+        date, a series and an episode."""
         return (
             len(self.pairs) > 1
             and all(pair.has_same_names and not pair.is_measure for pair in self.pairs)
-            and self.row_pairs <= _NEARLY_ONCE * fewer
+            and self.multiplies <= _NEARLY_ONCE
             and self.reach >= _NAMED_REACH
         )
 

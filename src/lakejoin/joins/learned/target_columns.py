@@ -90,7 +90,7 @@ def _pairs(texts: pa.Table, keys: set[str]) -> Iterator[Program]:
     yield from (target for _, target in candidates[:_MOST])
 
 
-def _has_words(texts: pa.ChunkedArray) -> bool:
+def _has_words(texts: pa.ChunkedArray | pa.LargeStringArray) -> bool:
     """Whether most of some texts have letters."""
     import pyarrow.compute as pc
 
@@ -155,14 +155,18 @@ def text_columns(table: pa.Table) -> pa.Table:
 
 
 def _likeliest(columns: dict[str, pa.LargeStringArray]) -> list[str]:
-    """The most distinct of many columns, in their order."""
+    """The most distinct of many columns, in their order; at most a third of them are numbers, which
+    are more distinct than words and seldom need rewriting, if there are enough others."""
     if len(columns) <= _MOST_COLUMNS:
         return list(columns)
-    distinctness = {
-        name: uniqueness(texts.take(sample_rows(len(texts), _RANKED, 0)))
-        for name, texts in columns.items()
+    samples = {
+        name: texts.take(sample_rows(len(texts), _RANKED, 0)) for name, texts in columns.items()
     }
-    best = set(sorted(columns, key=lambda name: -distinctness[name])[:_MOST_COLUMNS])
+    order = sorted(columns, key=lambda name: -uniqueness(samples[name]))
+    words = [name for name in order if _has_words(samples[name])]
+    numbers = [name for name in order if name not in words]
+    few = max(_MOST_COLUMNS - len(words), _MOST_COLUMNS // 3)
+    best = {*numbers[:few], *words[: _MOST_COLUMNS - min(few, len(numbers))]}
     return [name for name in columns if name in best]
 
 

@@ -192,3 +192,17 @@ def test_a_program_that_builds_json_is_no_candidate(tmp_path: Path) -> None:
         "town": [draw.choice(_PLACES) for _ in range(200)],
     })  # fmt: skip
     assert not len(lake.search(mine))
+
+
+def test_two_ids_are_no_reference() -> None:
+    """Both tables count their rows in `id`, and the titles are others."""
+    draw = random.Random(4)
+    left = pa.table({
+        "id": [str(n) for n in draw.sample(range(400), 300)],
+        "title": [draw.choice(_PLACES) for _ in range(300)],
+    })  # fmt: skip
+    right = pa.table({
+        "id": [str(n) for n in range(400)],
+        "title": [f"{draw.choice('KLMN')}-{n * 7919 % 10_007}" for n in range(400)],
+    })  # fmt: skip
+    assert not join(left, right)

@@ -250,6 +250,8 @@ def _may_refer(pair: ComparedColumns, tables: tuple[str, str]) -> bool:
 def _refers(
     child: EncodedColumn, parent: EncodedColumn, subject: str, pair: ComparedColumns
 ) -> bool:
+    if is_identifier_name(child.name) and not specific_words(child.name):
+        return False  # an id of its own table
     named = is_identifier_name(parent.name) and is_named_for(parent.name, subject or parent.name)
     matches = round(pair.share * len(child))
     fewer = len(child) <= len(parent) and not pair.in_time

@@ -35,6 +35,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,7 @@ class First:
     key: Key = ()
     rows: int | None = None
     found: bool = False
+    sure: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,7 @@ def by_join(case: Case) -> First:
     told = join.to_dict()
     key = _aligned(told["left_columns"], told["right_columns"])
     equal = bool(join.steps) and join.steps[0].kind == "equal"
-    return First(key, None if equal else int(join.matched), True)
+    return First(key, None if equal else int(join.matched), True, join.sure)
 
 
 def by_search(work: Path) -> Ask:
@@ -237,9 +239,9 @@ def by_search(work: Path) -> Ask:
                 first = result.candidates[0].to_dict()
                 key = _aligned(first["mine"], first["theirs"])
                 if first["kind"] == "equal":
-                    return First(key, None, True)
+                    return First(key, None, True, first["sure"])
                 rows = _query_rows(case).num_rows * (first["fan_out"] or 0.0)
-                return First(key, round(rows), True)
+                return First(key, round(rows), True, first["sure"])
         return First()
 
     return ask
@@ -302,6 +304,7 @@ def ask_all(cases: Sequence[Case], ask: Ask) -> list[Outcome]:
     return found
 
 
+SURE = (0.0, 0.6, 0.85, 0.95, 1.01)  # of the joins in each range, about that share is right
 HEAD = f"{'':22} pairs  found  right            rows beyond  multiplied  CPU seconds  (slowest)"
 
 
@@ -329,11 +332,15 @@ def line(name: str, found: Sequence[Outcome]) -> str:
 
 
 def grouped(found: Sequence[Outcome]) -> dict[str, list[Outcome]]:
-    """All outcomes, by kind, by source, and together."""
+    """All outcomes, by kind, by source, by how sure they are said to be, and together."""
     groups = {kind: [one for one in found if one.pair.kind == kind] for kind in KINDS}
     groups["rewritten"] = [one for one in found if one.pair.rewrite]
     for source in FOLDERS:
         groups[f"of {source}"] = [one for one in found if one.pair.source == source]
+    for least, below in pairwise(SURE):
+        groups[f"sure {least:.2f} to {below:.2f}"] = [
+            one for one in found if one.first.found and least <= one.first.sure < below
+        ]
     groups["all"] = list(found)
     return {name: some for name, some in groups.items() if some}
 

@@ -58,11 +58,10 @@ class KeyExtender:
     def extend_table(self, candidates: Sequence[JoinCandidate]) -> list[JoinCandidate]:
         """The candidates of a table, and longer keys that multiply rows less.
 
-        Measures are superseded by identifiers, as attendances are by the team and the year.
+        Measures are not extended, and superseded by identifiers, as attendances are by the team and
+        the year.
         """
         measures = {candidate for candidate in candidates if self._is_measure(candidate)}
-        if not any(candidate.believed for candidate in candidates if candidate not in measures):
-            measures = set()
         by_columns: dict[frozenset[tuple[str, str]], JoinCandidate] = {}
         longer_keys: dict[JoinCandidate, JoinCandidate] = {}
         for candidate in sorted(candidates, key=_same_names_first):
@@ -73,6 +72,9 @@ class KeyExtender:
                 longer = longer.with_row_uniqueness()
                 longer = _find_sufficient(longer, candidate, candidates) or longer
                 longer_keys[candidate] = longer
+        others = (*longer_keys.values(), *(one for one in candidates if one not in measures))
+        if not any(candidate.believed for candidate in others):
+            measures = set()
         for candidate in (*longer_keys.values(), *candidates):
             superseded = candidate in longer_keys or candidate in measures
             marked, columns = replace(candidate, superseded=superseded), _column_pairs(candidate)

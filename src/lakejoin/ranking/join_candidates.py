@@ -16,6 +16,7 @@ from lakejoin.render.candidate_text import (
     describe_verdict,
     format_pairs,
 )
+from lakejoin.signals.name_similarity import CONTAINED, compare_names
 from lakejoin.signals.sureness import UNDECIDED, Verdict, estimate_sureness, judge
 
 if TYPE_CHECKING:
@@ -143,7 +144,9 @@ class JoinCandidate:
         if self.possible:
             return UNDECIDED
         rewritten = self.kind != "equal"
-        sure = estimate_sureness(self.join_score.nats, self.repeats, rewritten)
+        pairs = zip(self.query_columns, self.lake_columns, strict=False)
+        named = all(compare_names(*pair).similarity >= CONTAINED for pair in pairs)
+        sure = estimate_sureness(self.join_score.nats, self.repeats, rewritten, named)
         return sure if self.believed else min(sure, COINCIDENCE)
 
     @property

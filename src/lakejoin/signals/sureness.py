@@ -3,7 +3,7 @@
 Evidence in nats becomes a chance by one curve, fitted on labelled pairs of tables
 (`benchmarks/first_join.py` shows how often joins of each sureness are right). Some joins are never
 nearly certain, whatever the evidence: those whose key repeats in both tables, those whose values
-had to be rewritten, and numbers that chance explains.
+had to be rewritten, those whose columns have other names, and numbers that chance explains.
 """
 
 from __future__ import annotations
@@ -19,20 +19,24 @@ LIKELY = 0.3  # below, it is a coincidence
 UNDECIDED = 0.5  # of numbers that may refer to a key, but any numbers would match
 _SCALE = 12.0  # nats that make a join e times less likely to be wrong
 _IF_REPEATED = 0.85  # at most, if the key repeats in both tables
-IF_REWRITTEN = 0.95  # at most, if values had to be rewritten
+IF_REWRITTEN = 0.92  # at most, if values had to be rewritten
+_IF_UNNAMED = 0.92  # at most, if the names of the columns do not say the same
 
 
-def estimate_sureness(nats: float, repeated: bool = False, rewritten: bool = False) -> float:
+def estimate_sureness(
+    nats: float, repeated: bool = False, rewritten: bool = False, named: bool = True
+) -> float:
     """The chance that a join with so much evidence is right.
 
-    `repeated` if the key repeats in both tables, `rewritten` if values had to be rewritten.
+    `repeated` if the key repeats in both tables, `rewritten` if values had to be rewritten, `named`
+    if the names of the columns say the same.
 
     >>> round(estimate_sureness(60.0), 2), round(estimate_sureness(12.0), 2)
     (0.99, 0.63)
-    >>> estimate_sureness(60.0, repeated=True)
-    0.85
+    >>> estimate_sureness(60.0, named=False), estimate_sureness(60.0, repeated=True)
+    (0.92, 0.85)
     """
-    most = SURE
+    most = SURE if named else _IF_UNNAMED
     if rewritten:
         most = min(most, IF_REWRITTEN)
     if repeated:

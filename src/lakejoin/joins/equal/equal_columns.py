@@ -30,7 +30,7 @@ from lakejoin.joins.equal.shared_values import ColumnOverlaps, count_shared_valu
 from lakejoin.joins.key_extension import extend_key, sample_matched_rows
 from lakejoin.joins.row_keys import Keys, combine_keys, count_rows
 from lakejoin.model import ValueRules
-from lakejoin.signals.name_similarity import compare_names
+from lakejoin.signals.name_similarity import CONTAINED, compare_names
 from lakejoin.signals.sureness import UNDECIDED, estimate_sureness
 
 if TYPE_CHECKING:
@@ -186,7 +186,11 @@ class _Set:
             self.shared,
             doubt or self.strongest.reason(),
             not doubt,
-            estimate_sureness(self.strongest.nats, self.multiplies > _NEARLY_ONCE),
+            estimate_sureness(
+                self.strongest.nats,
+                self.multiplies > _NEARLY_ONCE,
+                named=all(pair.names.similarity >= CONTAINED for pair in self.pairs),
+            ),
         )
 
 

@@ -99,7 +99,7 @@ _DEFAULT_LIMIT = f"{DEFAULT_MIN} without -k, else none"
 @_limit_options("none")
 @click.option(
     "--algorithm",
-    type=click.Choice([AUTO, "stopping", "merge", "probe", "josie"]),
+    type=click.Choice([AUTO, "stopping", "merge", "josie"]),
     default=AUTO,
     show_default=True,
     help="How overlaps are counted; the answer is always the same.",

@@ -72,8 +72,8 @@ class KeyExtender:
                 longer = longer.with_row_uniqueness()
                 longer = _find_sufficient(longer, candidate, candidates) or longer
                 longer_keys[candidate] = longer
-        others = (*longer_keys.values(), *(one for one in candidates if one not in measures))
-        if not any(candidate.believed for candidate in others):
+        identifiers = [candidate for candidate in candidates if candidate not in measures]
+        if not any(candidate.believed for candidate in (*longer_keys.values(), *identifiers)):
             measures = set()
         for candidate in (*longer_keys.values(), *candidates):
             superseded = candidate in longer_keys or candidate in measures
@@ -82,15 +82,18 @@ class KeyExtender:
         return list(by_columns.values())
 
     def _is_measure(self, candidate: JoinCandidate) -> bool:
-        """Whether a candidate compares measures, such as prices, in one of its columns."""
+        """Whether a candidate compares measures, such as prices, in one of its pairs of columns."""
         if candidate.kind != "equal":
             return False
         location = candidate.location
-        lake, first = LakeRows(location.segment, location.entry), location.entry.first
+        lake_columns = LakeRows(location.segment, location.entry).columns
+        theirs = [
+            lake_columns[column - location.entry.first] for column in location.segment_columns
+        ]
         return any(
-            is_measure(lake.names[column - first], lake.profiles[column - first])
+            is_measure(column.name, column.profile)
             and is_measure(self._query_table.column_names[own], self._query_table.profile(own))
-            for own, column in zip(location.query_columns, location.segment_columns, strict=False)
+            for own, column in zip(location.query_columns, theirs, strict=False)
         )
 
     def extend(self, candidate: JoinCandidate) -> JoinCandidate | None:
@@ -120,7 +123,7 @@ class KeyExtender:
             return None
         shared = location.find_shared_values()
         mine, theirs = location.query.counts[shared.positions], shared.lake_rows
-        if (mine * theirs).sum() <= max(mine.sum(), theirs.sum(), 0):
+        if (mine * theirs).sum() <= max(mine.sum(), theirs.sum()):
             return None  # unique in one of the tables
         rows = _matched_rows(location, shared.positions[choose_keys(mine, theirs)])
         extension = self._find(location, rows)
@@ -243,7 +246,8 @@ def _best_first(candidate: JoinCandidate) -> Any:
 
 
 def _same_names_first(candidate: JoinCandidate) -> tuple[bool, Any]:
-    """The order in which candidates are extended: as many are not."""
+    """The order in which candidates are extended, as only a few of a table are: those whose columns
+    have the same names first."""
     same = _same_names(candidate.query_columns, candidate.lake_columns) == 1.0
     return not same, candidate.order
 

@@ -54,8 +54,8 @@ _QUICKLY = LearnOptions(column_pairs=2, row_pairs=60, example_sets=8, programs=2
 _FEWEST = 2
 _SOME = 5  # values that share a piece
 _OF_ASKED = 0.1  # of those that could
-_OFTEN = 0.2  # of wrong values
-_DENSE = 0.5  # of wrong values
+_OFTEN = 0.2  # share of deliberately wrong values that match
+_DENSE = 0.5  # the same, from which on names say nothing
 _WHOLE = 0.95  # of the values
 
 

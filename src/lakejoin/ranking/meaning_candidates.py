@@ -119,8 +119,8 @@ class _Gain:
     """A lake column with the matching `pairs` of the sample.
 
     `more` is the share of the sample that has a match but no equal value. Of the `differing` values
-    without an equal one, a `share` has a match; a share `chance` of deliberately wrong texts has one
-    too.
+    without an equal one, a `share` has a match; a share `chance` of deliberately wrong texts
+    has one too.
     """
 
     segment: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,8 @@ import lakejoin
 from cli.commands import Command
 from fake_spark import FakeSpark
 from lakejoin.errors import MissingIndex
+from lakejoin.lake import Lake
+from lakejoin.mcp import lake_tools
 from lakejoin.mcp.tool_server import CurrentLake, run_tool
 
 MOST = 4_000
@@ -56,6 +59,9 @@ class Agent:
         return text
 
 
+PARTS = [f"part {letter}" for letter in "abcdefghijkl"]  # numbers would make them one series
+
+
 def made_up(count: int, seed: int) -> list[str]:
     """Names that no other table has."""
     draw = random.Random(seed)
@@ -80,7 +86,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"a rather long name of column {n}": [f"{part} {n} {town}" for town in some]
             for n in range(9)
         }
-        written(lake / f"parts/part{part}.csv", {"town": some, **extra})
+        written(lake / f"parts/{PARTS[part]}.csv", {"town": some, **extra})
     written(lake / "rows.csv", {"row": numbers, "word": made_up(80, 2)})
     wide = {f"column {n}": [f"cell {n} of row {row} " * 5 for row in range(60)] for n in range(90)}
     written(lake / "wide.csv", wide)
@@ -131,7 +137,7 @@ def test_search(agent: Agent) -> None:
 
 def test_many_results_are_told_in_brief(agent: Agent) -> None:
     text = agent.told("search", table="mine.csv", k=20)
-    assert all(f"parts/part{part}.csv" in text for part in range(12))
+    assert all(f"parts/{name}.csv" in text for name in PARTS)
     assert "\n1. " in text
     assert "tried: " in text
 
@@ -153,7 +159,7 @@ def test_describe(agent: Agent) -> None:
     table = agent.told("describe", table="geo/towns.csv")
     assert table.startswith("geo/towns.csv: 80 rows, 2 columns\n- name: text, 80 distinct, unique")
     assert agent.told("describe", table="mine.csv").startswith("mine.csv: 50 rows, 2 columns")
-    assert agent.told("describe", table="part1").startswith("3 tables match 'part1'")
+    assert agent.told("describe", table="s/part").startswith("12 tables match")
     assert "more columns" in agent.told("describe", table="wide.csv")
     assert "no table 'nowhere.csv'" in agent.refused("describe", table="nowhere.csv")
 
@@ -217,6 +223,24 @@ def test_errors_are_one_sentence(
     agent: Agent, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
     assert said in agent.refused(tool, **arguments)
+
+
+def test_the_next_tables_come_from_the_same_search(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = lakejoin.open(home / "index")
+    mine = str(home / "mine.csv")
+    first = lake_tools.search(lake, mine, k=5)
+    monkeypatch.setattr(Lake, "search", None)  # it must not search again
+    second = lake_tools.search(lake, mine, k=5, begin=5)
+    assert first.startswith("the 5 best of 13 joins")
+    assert second.startswith("joins 6 to 10 of 13 for ")
+    assert not {*listed(first)} & {*listed(second)}
+    assert lake_tools.search(lake, mine, begin=20).startswith("no more tables: 13 tables of 15")
+
+
+def listed(text: str) -> list[str]:
+    return re.findall(r"parts/part \w\.csv", text)
 
 
 def test_calls_at_once(agent: Agent) -> None:

@@ -104,6 +104,24 @@ def test_what_an_upload_joins_with(served: Served) -> None:
                            "by": None}  # fmt: skip
 
 
+def test_the_next_results_come_from_the_same_search(served: Served) -> None:
+    """Pages are the whole answer, and each result can be explained by its rank."""
+    search = {"table": STATIONS, "on": ["code"]}
+    whole = served.post("search", {**search, "k": 100})
+    assert whole["total"] == len(whole["results"]) > 1
+    ids = []
+    for start in range(whole["total"] + 1):
+        page = served.post("search", {**search, "k": 1, "start": start})
+        assert page["total"] == whole["total"]
+        ids += [(result["rank"], result["id"]) for result in page["results"]]
+    assert ids == [(result["rank"], result["id"]) for result in whole["results"]]
+    last = {"search": {**search, "k": 1}, "rank": whole["total"]}
+    assert served.post("explain", last)["result"]["id"] == whole["results"][-1]["id"]
+    by_overlap = {"table": STATIONS, "by": "overlap", "on": ["code"], "start": 1}
+    status, error = served.problem("POST", "search", json=by_overlap)
+    assert (status, error["message"]) == (400, "start: only available in a fused search")
+
+
 def test_values_side_by_side(served: Served) -> None:
     search = {"table": STATIONS, "by": "overlap", "on": ["code"]}
     told = served.post("search", search)
@@ -126,7 +144,8 @@ def test_values_of_an_answer_that_another_process_found(
     desk = Workspace(lake.snapshot.location.uri, served.store, Limits())
     key = _search_key(SimpleNamespace(workspace=desk), SearchRequest(**search).to_dict())
     monkeypatch.setattr(search_jobs, "_answers", None)  # it must not search
-    job = {"search": search, "rank": rank, "way": 0, "miss": False, "limit": 5, "key": key}
+    job = {"search": search, "rank": rank, "way": 0, "miss": False, "limit": 5, "key": "",
+           "stored": key}  # fmt: skip
     assert search_jobs.explain_result(Job(desk, job, lambda what, said: None)) == first
 
 

@@ -84,7 +84,7 @@ def test_coordinates_may_be_one_column_or_two() -> None:
 
 
 def test_figures_and_evidence() -> None:
-    row = FusedResult(1, "people.csv", (EQUAL,), ()).row()
+    row = FusedResult(1, "people.csv", 0.9, (EQUAL,), ()).row()
     assert [cell.text.strip() for cell in row.cells[1:7]] == [
         *("people.csv", "first = first and last = last", "75%", "30 of 40", "50%", "x2.00")
     ]

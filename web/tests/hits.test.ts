@@ -4,7 +4,7 @@ import { missingHint, toRequest, toHits } from "../src/state/hits";
 
 const way = { how: "", program: null, tau: null, radius: null, mine: ["a"], theirs: ["b"], matched: 1, containment: 0.5, row_coverage: null, fan_out: null, chance: 0, score: 1, sure: 0.9, verdict: "strong" as const, words: "", also_equal: 0, repeats: false, superseded: false, reasons: [], accidental: "" };
 const fused = (id: string, kinds: ("equal" | "rewritten")[]): FusedResult => ({
-  rank: 1, table: id, id, score: 1, adds: [], versions: [{ table: "old" }], accidental: "", reason: "r", ways: kinds.map((kind) => ({ ...way, kind })),
+  rank: 1, table: id, id, score: 1, adds: [], already_joined: false, members: [], together: null, versions: [{ table: "old" }], accidental: "", reason: "r", ways: kinds.map((kind) => ({ ...way, kind })),
 });
 const answer = (by: SearchAnswer["by"], results: SearchAnswer["results"]): SearchAnswer => ({
   query: { table: "t" }, by, k: 10, results, misses: [fused("m", ["equal"])], notes: [], seconds: 1, final: true, cached: false,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from lakejoin.client.connection import (
@@ -271,7 +273,13 @@ class RemoteLake(LakeSearch):
         from lakejoin.ranking.answer import FusedAnswer
 
         values = self._values(request), self._values(request, miss=True)
-        return FusedAnswer.from_dict(data, *values, final=request is not None)
+        answer = FusedAnswer.from_dict(data, *values, final=request is not None)
+        return answer if request is None else replace(answer, rest=partial(self._more, request))
+
+    def _more(self, request: Json, start: int, k: int) -> FusedAnswer:
+        """The next results of a search."""
+        request = {**request, "start": start, "k": k}
+        return self._fused(self._connection.post("/search", request), request)
 
     def _values(
         self, request: Json | None, miss: bool | None = None

@@ -26,7 +26,7 @@ from lakejoin.model import Array, ColumnProfile, ColumnType
 from lakejoin.signals.chance import LEAST_CHANCE, evidence
 from lakejoin.signals.name_similarity import CONTAINED, SAME, compare_names, is_identifier_name
 
-NO_CODE = -1  # of a null, or of a value that the other table lacks
+NO_CODE = -1  # of a null
 _SAMPLED = 4_000  # rows of each table
 _COMPARED = 500  # of these, whose columns are compared
 _COLUMNS = 60  # of each table
@@ -150,7 +150,7 @@ def extend_key(
     if not base.left or base.most_matches <= _UNIQUE:
         return None
     pairs = sorted(sample.agreeing_pairs(), key=lambda pair: pair.order)
-    if base.matches <= 1.0:
+    if base.matches <= _UNIQUE:
         return _make_one_to_one(sample, base, pairs)
     chosen = _drop_idle(sample, _grow(sample, base, pairs))
     after = sample.count_matches(chosen)

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from lakejoin.errors import InputError, UnknownTable
 from lakejoin.inputs import resolve_table
@@ -162,21 +163,46 @@ def _column(name: str, profile: ColumnProfile) -> str:
 DEFAULT_K = 5
 
 
+# The last answer for each lake, to continue it: agents ask for the next tables, or another search.
+_last: WeakKeyDictionary[Lake, tuple[Any, FusedAnswer]] = WeakKeyDictionary()
+
+
 def search(
-    lake: Lake, table: str, on: str | Sequence[str] | None = None, k: int = DEFAULT_K
+    lake: Lake,
+    table: str,
+    on: str | Sequence[str] | None = None,
+    k: int = DEFAULT_K,
+    begin: int = 0,
 ) -> str:
     """The tables that join best, how each joins and what it adds; what was tried; near misses."""
-    answer = lake.search(table, parse_names(on) or None, k)
+    answer = _search(lake, table, parse_names(on) or None, k, begin)
     among = counted(len(lake), "table")
     query_table = clip(answer.table, NAME_LENGTH)
-    if not len(answer):
-        head = f"nothing found: none of {among} joins with {query_table}"
-    else:
+    if len(answer) and begin:
+        shown = f"{begin + 1:,} to {begin + len(answer):,} of {answer.total:,}"
+        head = f"joins {shown} for {query_table} among {among}"
+    elif len(answer):
         best = describe_best_joins(len(answer), answer.total)
         head = f"{best} for {query_table} among {among}"
+    elif begin and answer.total:
+        head = f"no more tables: {counted(answer.total, 'table')} of {among} join"
+    else:
+        head = f"nothing found: none of {among} joins with {query_table}"
     rows = tuple(map(_row, answer))
     report = replace(answer.report(), title=line(head), rows=rows)
     return render_agent(report, _tried(answer))
+
+
+def _search(lake: Lake, table: str, on: list[str] | None, k: int, begin: int) -> FusedAnswer:
+    """The tables after the first `begin`; from the last search if it was the same."""
+    asked, last = (table, on), _last.get(lake)
+    if begin and last is not None and last[0] == asked:
+        answer = last[1]
+    else:
+        answer = lake.search(table, on, k)
+        _last[lake] = asked, answer
+    assert answer.rest is not None, "a final answer has more"
+    return answer.rest(begin, k) if begin else answer
 
 
 def _row(result: FusedResult) -> Row:

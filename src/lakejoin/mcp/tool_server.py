@@ -111,6 +111,7 @@ TOOLS = (
                 "column that may be a key is tried."
             ),
             "k": _number("The most tables to return.", DEFAULT_K, 1, 20),
+            "begin": _number("How many of the best tables to skip, to see the next ones.", 0, 0),
         },
         ("table",),
         search,

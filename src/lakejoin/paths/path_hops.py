@@ -14,7 +14,7 @@ from lakejoin.graph.join_graph import JoinGraph
 from lakejoin.joins.join_inputs import table_subject
 from lakejoin.model import ColumnType
 from lakejoin.paths.path_tables import PathTables, SegmentRef, is_external
-from lakejoin.ranking.fused_search import find_plausible_keys
+from lakejoin.ranking.plausible_keys import find_plausible_keys
 from lakejoin.search.options import SearchOptions
 from lakejoin.search.searcher import Searcher
 from lakejoin.store.graph_files import ColumnPairs

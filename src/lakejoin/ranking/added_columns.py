@@ -41,11 +41,13 @@ _FEWEST = 3  # rows needed to compare
 class AddedColumn:
     """A column that a table would add, and the share of query rows that would get a value.
 
-    `full` is None if it was not measured.
+    `full` is None if it was not measured. A column is `known` if the query table already has its
+    values in the matching rows.
     """
 
     name: str
     full: float | None = None
+    known: bool = False
 
 
 def list_added_columns(candidate: JoinCandidate) -> tuple[AddedColumn, ...]:
@@ -66,7 +68,7 @@ def measure_added_columns(candidate: JoinCandidate) -> tuple[AddedColumn, ...]:
     else:
         filled = [covered * (1 - _null_share(column)) for column in others]
         known = [False] * len(others)
-    added = list(map(AddedColumn, (column.name for column in others), filled))
+    added = list(map(AddedColumn, (column.name for column in others), filled, known))
     stale = [old or column.profile.distinct <= 1 for column, old in zip(others, known, strict=True)]
     order = sorted(range(len(added)), key=lambda position: stale[position])
     return tuple(added[position] for position in order)
@@ -104,7 +106,9 @@ class _MetRows:
     def known(self, columns: Sequence[ColumnEntry]) -> list[bool]:
         """Whether the query table already has each column: one of its own is equal in matching
         rows."""
-        both = np.flatnonzero((self._mine >= 0) & (self._theirs >= 0))[:_ROWS]
+        both = np.flatnonzero((self._mine >= 0) & (self._theirs >= 0))
+        if len(both) > _ROWS:  # from all over: the first rows may differ from the others
+            both = both[np.linspace(0, len(both) - 1, _ROWS).astype(np.int64)]
         location = self._location
         own = QueryRows(location.query_table, location.segment)
         mine = own.codes_at(range(min(_COLUMNS, len(own.names))), self._mine[both])

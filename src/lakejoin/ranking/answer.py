@@ -52,8 +52,11 @@ _COLUMNS = (
 class FusedResult:
     """A table of the lake and the candidates for joining it with the query table, best first.
 
+    Its `score`, 0 to 1, is that of the first candidate, and more if other columns join as well.
     `adds` are the columns that the first join would add, and how full they would be.
-    `versions` are the names of its copies and other versions, which are no results of their own.
+    `versions` are the names of its copies and other versions, `members` those of the other files of
+    its series (`sales_2024_01.csv`, `sales_2024_02.csv`, …); they are no results of their own. The
+    files of a series match `together` values of the query column.
 
     >>> result = lake.search("mine.csv", on="city")[0]
     >>> result.table, result.candidates[0].pairs
@@ -62,9 +65,12 @@ class FusedResult:
 
     rank: int
     table: str
+    score: float
     candidates: tuple[JoinCandidate, ...]
     adds: tuple[AddedColumn, ...]
     versions: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    together: int | None = None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], source: ValueSource | None = None) -> FusedResult:
@@ -73,13 +79,14 @@ class FusedResult:
         first, *others = data["ways"]
         candidates = [DetachedCandidate.from_dict(first, table, rank, source)]
         candidates += [DetachedCandidate.from_dict(other, table, rank) for other in others]
-        adds = tuple(AddedColumn(column["name"], column["full"]) for column in data["adds"])
-        return cls(rank, table, tuple(candidates), adds, tuple(data["versions"]))
+        adds = tuple(AddedColumn(**column) for column in data["adds"])
+        names = tuple(data["versions"]), tuple(data["members"])
+        return cls(rank, table, data["score"], tuple(candidates), adds, *names, data["together"])
 
     @property
-    def score(self) -> float:
-        """The score of its best join, 0 to 1."""
-        return self.candidates[0].join_score.score
+    def already_joined(self) -> bool:
+        """Whether the query table already has all columns that it would add."""
+        return bool(self.adds) and all(column.known for column in self.adds)
 
     @property
     def accidental(self) -> str:
@@ -125,7 +132,10 @@ class FusedResult:
             "score": self.score,
             "ways": [candidate.to_dict() for candidate in self.candidates],
             "adds": [asdict(column) for column in self.adds],
+            "already_joined": self.already_joined,
             "versions": list(self.versions),
+            "members": list(self.members),
+            "together": self.together,
             "accidental": self.accidental,
             "reason": self.reason,
         }
@@ -137,6 +147,8 @@ class FusedResult:
         """The added columns, and for how many rows; less full columns get their own share."""
         if not self.adds:
             return "adds no columns"
+        if self.already_joined:
+            return "adds nothing: your table already has its columns"
         most = max(column.full or 0.0 for column in self.adds)
         names = ", ".join(_added(column, most) for column in self.adds[:_ADDED])
         more = len(self.adds) - _ADDED
@@ -152,6 +164,20 @@ class FusedResult:
         names = ", ".join(map(to_one_line, self.versions[:_VERSIONS]))
         more = len(self.versions) - _VERSIONS
         return f"copies or other versions: {names}" + (f" and {more:,} more" if more > 0 else "")
+
+    @property
+    def members_text(self) -> str:
+        """The other files of its series, and what they match together; empty if there are none."""
+        if not self.members:
+            return ""
+        names = ", ".join(map(to_one_line, self.members[:_VERSIONS]))
+        more = len(self.members) - _VERSIONS
+        files = f"one of {len(self.members) + 1:,} files with the same columns"
+        if self.together is not None:
+            size = self.candidates[0].result.query_size
+            share = format_percent(self.together / max(1, size))
+            files += f", which together match {self.together:,} of {size:,} ({share})"
+        return f"{files}: {names}" + (f" and {more:,} more" if more > 0 else "")
 
     def row(self, brief: bool = False) -> Row:
         """The row of a report; if `brief`, only how the table joins."""
@@ -176,7 +202,7 @@ class FusedResult:
                 for other in self.alternatives
             ]
             alternatives = describe_alternatives(others, _ALTERNATIVES)
-            details = (self.versions_text, candidate.words, alternatives)
+            details = (self.members_text, self.versions_text, candidate.words, alternatives)
             beneath += lines([clip(self.adds_text, _LONG)])
             beneath += lines((clip(text, _LONG) for text in details), "dim")
         return Row(cells, beneath)

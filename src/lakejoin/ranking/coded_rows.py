@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
 
 
+ABSENT = -2  # equals no value of the lake table; unlike a null, it differs from it
+
+
 @dataclass(frozen=True, eq=False)
 class QueryRows:
-    """The query table; values that the segment lacks have no code."""
+    """The query table; all values that the segment lacks have the code `ABSENT`."""
 
     query_table: QueryTable
     segment: Segment
@@ -57,7 +60,7 @@ class QueryRows:
             return by_column
         # One lookup for all columns, as a lookup has a fixed cost.
         found = self.segment.dictionary.find(pa.chunked_array(texts).combine_chunks())
-        codes = np.where(found == NOT_FOUND, np.int64(NO_CODE), found.astype(np.int64))
+        codes = np.where(found == NOT_FOUND, np.int64(ABSENT), found.astype(np.int64))
         start = 0
         for line, (known, position), own in zip(by_column, places, texts, strict=True):
             line[known] = codes[start + position]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.engines.composite.query import KeyQuery, distinct_rows, key_query
+from lakejoin.joins.key_extension import is_time
 from lakejoin.model import Array
 from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
 from lakejoin.ranking.join_score import BELIEVED, Signals, score_join
@@ -36,7 +37,7 @@ from lakejoin.search.lake_background import ChanceEstimator, is_among
 from lakejoin.search.options import SearchOptions
 from lakejoin.search.query_columns import ColumnChoice
 from lakejoin.signals.chance import LEAST_CHANCE, evidence
-from lakejoin.signals.name_similarity import CONTAINED, compare_names
+from lakejoin.signals.name_similarity import CONTAINED, compare_names, is_time_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -220,12 +221,21 @@ class KeyCandidates:
         for part, theirs in enumerate(candidate.result.columns):
             size, share, chance = self._part(part, location, int(held[part].sum()))
             believed = evidence(size, share, chance) >= BELIEVED
-            if not believed and not _named_alike(candidate.query_columns[part], theirs):
+            alike = _named_alike(candidate.query_columns[part], theirs)
+            if not believed and not alike and not self._is_time(part, location):
                 return None
             nats = evidence(size, signals.share, chance)
             if believed and nats >= most:
                 best, most = replace(signals, values=size, chance=chance), nats
         return best
+
+    def _is_time(self, part: int, location: ResultLocation) -> bool:
+        """Whether a key column and its lake column both hold dates or years, and say so."""
+        lake_columns = list(location.segment.catalog.columns_of(location.entry))
+        theirs = lake_columns[location.segment_columns[part] - location.entry.first]
+        own = self._column_indexes[part]
+        named = is_time_name(self._query_table.column_names[own]) and is_time_name(theirs.name)
+        return named and is_time(self._query_table.profile(own)) and is_time(theirs.profile)
 
     def _held(self, part: int, location: ResultLocation) -> Array:
         """Which values of a key column the lake column holds."""

@@ -40,6 +40,7 @@ from lakejoin.signals.name_similarity import CONTAINED
 if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
     from lakejoin.joins.learned.program_finder import LearnedJoin
+    from lakejoin.store.catalog import ColumnEntry
 
 _EXTENDED = 3  # keys of a table to extend
 _FEWEST = 2  # combinations that must match
@@ -91,10 +92,19 @@ class KeyExtender:
             lake_columns[column - location.entry.first] for column in location.segment_columns
         ]
         return any(
-            is_measure(column.name, column.profile)
-            and is_measure(self._query_table.column_names[own], self._query_table.profile(own))
+            self._compares_measures(own, column)
             for own, column in zip(location.query_columns, theirs, strict=False)
         )
+
+    def _compares_measures(self, own: int, column: ColumnEntry) -> bool:
+        """Whether both columns hold measures; of the same name, a few values of one may not show
+        it."""
+        name = self._query_table.column_names[own]
+        measures = (
+            is_measure(column.name, column.profile),
+            is_measure(name, self._query_table.profile(own)),
+        )
+        return any(measures) if name.casefold() == column.name.casefold() else all(measures)
 
     def extend(self, candidate: JoinCandidate) -> JoinCandidate | None:
         """The candidate with further columns; None if it needs none, or there are none."""
@@ -123,8 +133,8 @@ class KeyExtender:
             return None
         shared = location.find_shared_values()
         mine, theirs = location.query.counts[shared.positions], shared.lake_rows
-        if (mine * theirs).sum() <= max(mine.sum(), theirs.sum()):
-            return None  # unique in one of the tables
+        if (mine * theirs).sum() <= mine.sum():
+            return None  # no row has several matches
         rows = _matched_rows(location, shared.positions[choose_keys(mine, theirs)])
         extension = self._find(location, rows)
         if extension is None:
@@ -210,7 +220,8 @@ class KeyExtender:
         cells = [result.meeting.left.entries]
         complete = cells[0] >= 0
         for mine, theirs in extension.pairs:
-            codes = own.codes_at([mine], rows[0])[0], lake.codes_at([theirs], rows[1])[0]
+            own_codes = np.maximum(own.codes_at([mine], rows[0])[0], NO_CODE)
+            codes = own_codes, lake.codes_at([theirs], rows[1])[0]
             distinct, dense = np.unique(np.concatenate(codes), return_inverse=True)
             dense = dense - int(bool(len(distinct)) and distinct[0] == NO_CODE)
             pair = Keys(dense[: len(rows[0])], dense[len(rows[0]) :], len(distinct))

@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lakejoin.engines.query import is_searched
 from lakejoin.engines.rewritten.engine import find_rewritable_columns, missing_rare_tokens_note
-from lakejoin.errors import InputError, MissingDependency
+from lakejoin.errors import MissingDependency
 from lakejoin.model import ColumnType
-from lakejoin.ranking.added_columns import list_added_columns, measure_added_columns
+from lakejoin.ranking.added_columns import (
+    AddedColumn,
+    list_added_columns,
+    measure_added_columns,
+)
 from lakejoin.ranking.answer import FusedAnswer, FusedResult
 from lakejoin.ranking.column_candidates import (
     ColumnCandidates,
@@ -42,7 +45,14 @@ from lakejoin.ranking.meaning_candidates import (
     find_unmatched_positions,
     is_meaningful,
 )
+from lakejoin.ranking.plausible_keys import find_plausible_keys
 from lakejoin.ranking.rewritten_candidates import MAX_REWRITTEN_TABLES, find_rewritten_candidates
+from lakejoin.ranking.table_results import (
+    FileSeries,
+    TableCandidates,
+    choose_possible,
+    rank_tables,
+)
 from lakejoin.search.lake_background import get_lake_names
 from lakejoin.search.options import DEFAULT_K, SearchOptions
 from lakejoin.search.table_versions import TableVersions
@@ -54,20 +64,16 @@ if TYPE_CHECKING:
     from lakejoin.search.result import Result
     from lakejoin.search.searcher import Searcher
 
-_KEYS = 10  # query columns to search for if none is named
 _FETCHED = 150  # lake columns for each query column
 # How many of these are compared with chance, and row by row; fewer if many columns are searched.
 _AGAINST_CHANCE, _OF_EACH = 40, 28
 _BY_ROWS, _ROWS_OF_EACH = 10, 6
 _COMPOSITES = 2
-_POSSIBLE = 4  # tables to show that values can neither prove nor rule out
-_AS_LIKELY = 0.9  # as the likeliest of these
 _MORE_TABLES = 5  # beyond those shown, to extend: a longer key may rank higher
 _LIKELY = 400  # pairs of columns that share pieces; only the best are examined
 _NAMED = 50  # lake columns with the name of a query column
 _FEWEST = 2  # values that must match
 _ALL = 0.95  # of the values
-_NO_KEY = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
 _EXACT = SearchOptions("overlap", k=_FETCHED, others=True)
 _SKETCHED = SearchOptions("containment", min=0.3, others=True, verified=False)
 
@@ -103,33 +109,6 @@ def stream_fused_answers(
     yield run.answer(final=True)
 
 
-def find_plausible_keys(query_table: QueryTable, searcher: Searcher) -> tuple[int, ...]:
-    """The indexes of the columns that may be keys, most key-like first, texts before others."""
-    every = searcher.snapshot.manifest.options.all_columns
-    profiles = query_table.profiles()
-    usable = [
-        column_index
-        for column_index, profile in enumerate(profiles)
-        if is_searched(profile.type, every) and profile.type not in _NO_KEY
-    ]
-    if not usable:
-        raise InputError(
-            f"{query_table.name} has no column that looks like a key; name the column to search for"
-        )
-    # Texts say most, but foreign keys are often numbers and must not all come last.
-    usable.sort(key=lambda column_index: -profiles[column_index].key_likeness)
-    texts = [
-        column_index for column_index in usable if profiles[column_index].type is ColumnType.TEXT
-    ]
-    others = [
-        column_index
-        for column_index in usable
-        if profiles[column_index].type is not ColumnType.TEXT
-    ]
-    few = max(_KEYS // 2, _KEYS - len(others))
-    return tuple([*texts[:few], *others, *texts[few:]][:_KEYS])
-
-
 class _Run:
     """One fused search: the candidates found so far, the time of each stage, and notes."""
 
@@ -144,6 +123,8 @@ class _Run:
         self._candidates: list[JoinCandidate] = []
         self._versions = TableVersions()
         self._extender = KeyExtender(query_table)
+        self._series = FileSeries()
+        self._shown: list[FusedResult] = []  # of the final answer, as far as asked for
         self._seconds: dict[str, float] = {}
         self._notes: list[str] = [*options.notes]
 
@@ -204,6 +185,7 @@ class _Run:
         self._notes += notes
         if len(results) == _FETCHED:
             results += self._of_the_same_name(column_index, results)
+        self._series.add(self._query_table.column_names[column_index], results)
         begin = self._add_time("overlap", begin)
         column = ColumnCandidates(self._query_table, column_index, self._names)
         candidates = column.quick([result for result in results if result.matched >= _FEWEST])
@@ -307,28 +289,26 @@ class _Run:
         """The answer so far: the `k` tables after the first `start`."""
         k = k or self._options.k or DEFAULT_K
         limit = start + k
-        tables = self._with_longer_keys(_by_table(self._candidates), limit)
-        joined = [candidates for candidates in tables if candidates[0].believed]
-        joined += _choose_possible(tables) if final else []
-        missed = [candidates for candidates in tables if candidates not in joined]
+        tables = self._with_longer_keys(rank_tables(self._candidates), limit)
+        joined = self._series.fold([table for table in tables if table.first.believed])
+        joined += choose_possible(tables) if final else []
+        members = {name for table in joined for name in (table.table, *table.members)}
+        missed = [table for table in tables if table.table not in members]
         begin = time.perf_counter()
         # An accidental match may be a version of a table that joins.
         ordered = joined + missed[:limit]
-        groups = self._versions.group([candidates[0].location for candidates in ordered])
+        groups = self._versions.group([table.first.location for table in ordered])
         begin = self._add_time("versions", begin)
         believed = [group for group in groups if group[0] < len(joined)]
-        results = [
-            _result(rank, [ordered[position] for position in group], final)
-            for rank, group in enumerate(believed[start:limit], start + 1)
-        ]
+        shown = self._results([[ordered[at] for at in group] for group in believed], limit, final)
         misses = [ordered[group[0]] for group in groups if group[0] >= len(joined)]
         if final:
             self._add_time("adds", begin)
         return FusedAnswer(
             table=self._query_table.name,
             columns=self._columns,
-            results=tuple(results),
-            misses=tuple(_result(rank, [candidates]) for rank, candidates in enumerate(misses, 1)),
+            results=tuple(shown[start:]),
+            misses=tuple(_result(rank, [table]) for rank, table in enumerate(misses, 1)),
             k=k,
             total=len(believed),
             seconds=time.perf_counter() - self._begin,
@@ -338,23 +318,36 @@ class _Run:
             rest=partial(self.answer, True) if final else None,
         )
 
-    def _with_longer_keys(
-        self, tables: list[list[JoinCandidate]], limit: int
-    ) -> list[list[JoinCandidate]]:
-        """Extend the keys that multiply rows, of the tables that may be shown; not those that the
-        caller named."""
-        if self._options.choice is not None:
-            return tables
+    def _results(
+        self, groups: Sequence[Sequence[TableCandidates]], limit: int, final: bool
+    ) -> list[FusedResult]:
+        """The first results. What was shown keeps its rank, even if longer keys change the order;
+        of the others, tables that the query table already has come last."""
+        if not final:
+            return [_result(rank, group) for rank, group in enumerate(groups[:limit], 1)]
+        shown = self._shown
+        ranked = {result.table for result in shown}
+        rest = [group for group in groups if group[0].table not in ranked]
+        page = [
+            _result(0, group, measure_added_columns(group[0].first))
+            for group in rest[: max(0, limit - len(shown))]
+        ]
+        page.sort(key=lambda result: result.already_joined)
+        shown += [replace(result, rank=rank) for rank, result in enumerate(page, len(shown) + 1)]
+        return shown[:limit]
+
+    def _with_longer_keys(self, tables: list[TableCandidates], limit: int) -> list[TableCandidates]:
+        """Extend the keys that multiply rows, of the tables that may be shown."""
         begin = time.perf_counter()
         shown = tables[: limit + _MORE_TABLES]
         longer = [
             candidate
-            for candidates in shown
-            for candidate in self._extender.extend_table(candidates)
+            for table in shown
+            for candidate in self._extender.extend_table(table.candidates)
         ]
-        rest = [candidate for candidates in tables[len(shown) :] for candidate in candidates]
+        rest = [candidate for table in tables[len(shown) :] for candidate in table.candidates]
         self._add_time("keys", begin)
-        return _by_table([*longer, *rest])
+        return rank_tables([*longer, *rest])
 
     @property
     def _columns(self) -> tuple[tuple[str, ...], ...]:
@@ -368,25 +361,6 @@ def _column_indexes(
     searcher: Searcher, query_table: QueryTable, choice: ColumnChoice | None
 ) -> tuple[int, ...]:
     return choice.column_indexes if choice else find_plausible_keys(query_table, searcher)
-
-
-def _choose_possible(tables: Sequence[list[JoinCandidate]]) -> list[list[JoinCandidate]]:
-    """The tables that may join though values cannot tell: for query columns that refer to no key
-    yet, those that are not much less likely than the first."""
-    refer = {
-        candidates[0].query_columns
-        for candidates in tables
-        if candidates[0].believed and candidates[0].signals.reference >= _ALL
-    }
-    chosen: list[list[JoinCandidate]] = []
-    best: dict[tuple[str, ...], float] = {}
-    for candidates in tables:
-        first = candidates[0]
-        if first.possible and first.query_columns not in refer and len(chosen) < _POSSIBLE:
-            most = best.setdefault(first.query_columns, first.join_score.score)
-            if first.join_score.score >= _AS_LIKELY * most:
-                chosen.append(candidates)
-    return chosen
 
 
 def _nearly_equal_columns(candidates: Sequence[JoinCandidate]) -> set[tuple[int, int, int]]:
@@ -414,20 +388,20 @@ def _best(candidates: Sequence[JoinCandidate]) -> list[JoinCandidate]:
     )
 
 
-def _by_table(candidates: Sequence[JoinCandidate]) -> list[list[JoinCandidate]]:
-    """The candidates of each table, best first; tables by their best candidate."""
-    tables: dict[str, list[JoinCandidate]] = {}
-    for candidate in candidates:
-        tables.setdefault(candidate.result.table, []).append(candidate)
-    ordered = [sorted(group, key=lambda candidate: candidate.order) for group in tables.values()]
-    return sorted(ordered, key=lambda group: (group[0].order[1:], group[0].result.rank))
-
-
 def _result(
-    rank: int, tables: Sequence[Sequence[JoinCandidate]], final: bool = False
+    rank: int,
+    tables: Sequence[TableCandidates],
+    adds: tuple[AddedColumn, ...] | None = None,
 ) -> FusedResult:
-    """Make the result of a table and its versions; added columns are measured only at the end."""
-    candidates, *versions = tables
-    adds = measure_added_columns(candidates[0]) if final else list_added_columns(candidates[0])
-    names = tuple(group[0].result.table for group in versions)
-    return FusedResult(rank, candidates[0].result.table, tuple(candidates), adds, names)
+    """Make the result of a table and its versions; added columns are not measured if not given."""
+    table, *versions = tables
+    return FusedResult(
+        rank,
+        table.table,
+        table.score,
+        table.candidates,
+        list_added_columns(table.first) if adds is None else adds,
+        tuple(version.table for version in versions),
+        table.members,
+        table.together,
+    )

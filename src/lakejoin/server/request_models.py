@@ -38,12 +38,14 @@ class _RequestBody(BaseModel):
 
 class SearchRequest(_RequestBody):
     """Search for tables that join with this one. `on` names its columns; several are a composite
-    key."""
+    key. `start` skips the first results of a fused search: the next ones come from the same search,
+    as long as the server remembers it."""
 
     table: TableIdText
     on: Annotated[list[ColumnName], Field(max_length=20)] | None = None
     by: SearchBy = "fused"
     k: Annotated[int, Field(ge=1, le=200)] | None = None
+    start: Annotated[int, Field(ge=0, le=100_000)] = 0
     min: Share | None = None
     tau: Share | Literal["auto"] | None = None
     within: Distance | None = None

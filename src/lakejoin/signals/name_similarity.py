@@ -19,6 +19,9 @@ _CODE_WORDS = frozenset((
     "fip", "zip", "zipcode", "postcode", "iso", "iata", "icao", "isbn", "issn", "ean", "upc",
     "gtin", "sku", "isin", "cusip", "lei", "cik", "ein", "naic", "sic", "geoid", "orcid", "doi",
 ))  # fmt: skip
+_TIME_WORDS = frozenset((
+    "year", "yr", "date", "time", "day", "week", "month", "quarter", "season", "period", "edition",
+))  # fmt: skip
 # Endings of compound words: custkey, productcode, orderid.
 _ID_ENDINGS = ("key", "code", "id")
 _SHORT = 2  # letters; shorter words say nothing: c_custkey and o_custkey are both custkey
@@ -86,6 +89,15 @@ def is_identifier_name(column: str) -> bool:
     (True, True, False)
     """
     return any(_identifies(word) or word in _CODE_WORDS for word in _words(column))
+
+
+def is_time_name(column: str) -> bool:
+    """Whether a name says that a column holds a time.
+
+    >>> is_time_name("fiscal_year"), is_time_name("visits")
+    (True, False)
+    """
+    return any(word in _TIME_WORDS for word in _words(column))
 
 
 def is_named_for(column: str, table: str) -> bool:

@@ -116,6 +116,7 @@ export interface SearchRequest {
   on: string[] | null;
   by: SearchBy;
   k?: number;
+  start?: number;
   min?: number;
   tau?: number | "auto";
   within?: string | number;
@@ -163,7 +164,10 @@ export interface FusedResult {
   score: number;
   ways: FusedWay[];
   adds: { name: string; full: number | null }[];
+  already_joined: boolean;
   versions: (string | { table: string })[];
+  members: string[];
+  together: number | null;
   accidental: string;
   reason: string;
 }
@@ -192,6 +196,8 @@ export interface SearchAnswer {
   query: { table: string; columns?: unknown; column?: string | null; size?: number; rows?: number };
   by: SearchBy;
   k: number;
+  /** How many tables join in all; only of a fused search. */
+  total?: number;
   results: (FusedResult | EngineResult)[];
   misses?: FusedResult[];
   notes: string[];

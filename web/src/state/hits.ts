@@ -34,7 +34,10 @@ export interface Hit {
   score: number | null;
   ways: HitWay[];
   adds: { name: string; full: number | null }[];
+  alreadyJoined: boolean;
   versions: string[];
+  /** The other files of its series. */
+  members: string[];
   reason: string;
   examples: { matched: string[]; unmatched: string[] } | null;
 }
@@ -73,7 +76,9 @@ function fusedHit(result: FusedResult): Hit {
     score: result.score,
     ways: result.ways.map((way) => fusedCandidate(result.id, way)),
     adds: result.adds,
+    alreadyJoined: result.already_joined,
     versions: result.versions.map((version) => (typeof version === "string" ? version : version.table)),
+    members: result.members,
     reason: result.accidental || result.reason,
     examples: null,
   };
@@ -112,7 +117,9 @@ function engineHit(result: EngineResult, by: string, on: string[]): Hit {
     score: null,
     ways: [way],
     adds: [],
+    alreadyJoined: false,
     versions: result.copy ? [result.copy] : [],
+    members: [],
     reason: "",
     examples: {
       matched: (result.examples?.matched ?? []).map(exampleText),

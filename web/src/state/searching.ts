@@ -11,6 +11,8 @@ export interface Session {
   answer: SearchAnswer | null;
   progress: Progress | null;
   problem: Problem | null;
+  /** Whether further results are on their way. */
+  loadingMore: boolean;
   started: number;
   /** How many milliseconds it took; 0 while it runs. */
   took: number;
@@ -23,6 +25,7 @@ const IDLE: Session = {
   answer: null,
   progress: null,
   problem: null,
+  loadingMore: false,
   started: 0,
   took: 0,
 };
@@ -59,6 +62,24 @@ export async function startSearch(request: SearchRequest, fresh = false): Promis
     if (running === abort) keep(key, session.peek());
   } catch (error) {
     if (!isAbort(error)) update({ status: "problem", problem: asProblem(error), progress: null, took: took() });
+  }
+}
+
+/** Adds the next results to those shown; the server takes them from the same search. */
+export async function showMore(): Promise<void> {
+  const now = session.peek();
+  const { answer, request } = now;
+  if (now.status !== "done" || now.loadingMore || !answer || !request) return;
+  const abort = (running = new AbortController());
+  session.value = { ...now, loadingMore: true };
+  try {
+    const next = await search({ ...request, start: answer.results.length }, { signal: abort.signal });
+    if (running !== abort) return;
+    const results = [...answer.results, ...next.results];
+    session.value = { ...now, answer: { ...answer, results, total: next.total }, loadingMore: false };
+    keep(now.key, session.peek());
+  } catch (error) {
+    if (running === abort && !isAbort(error)) session.value = { ...now, problem: asProblem(error), loadingMore: false };
   }
 }
 

@@ -42,6 +42,7 @@ function FanOut({ factor }: { factor: number | null }) {
 function Adds({ hit }: { hit: Hit }) {
   const [all, setAll] = useState(false);
   if (!hit.adds.length) return null;
+  if (hit.alreadyJoined) return <p class="adds quiet" data-testid="already-joined">adds nothing: your table already has its columns</p>;
   const shown = all ? hit.adds : hit.adds.slice(0, 5);
   return (
     <p class="adds">
@@ -129,6 +130,7 @@ export function ResultCard({ hit, work, request, running }: {
             {hit.examples.unmatched.slice(0, 3).map((text) => <span key={text} class="no">{text}</span>)}
           </p>
         )}
+        {hit.members.length > 0 && <p class="quiet versions" title={hit.members.join("\n")} data-testid="members">one of {many(hit.members.length + 1, "file")} with the same columns: {hit.members.slice(0, 2).join(", ")}{hit.members.length > 2 && " …"}</p>}
         {hit.versions.length > 0 && <p class="quiet versions" title={hit.versions.join("\n")}>{many(hit.versions.length, "other version")}: {hit.versions.slice(0, 2).join(", ")}</p>}
       </div>
       {unfolded && <ResultDetails hit={hit} request={request} running={running} />}

@@ -1,10 +1,10 @@
 // The ranked results of a search, and the likely coincidences.
 import { useRef } from "preact/hooks";
-import { Empty } from "../parts/controls";
+import { Button, Empty } from "../parts/controls";
 import { toHits } from "../state/hits";
 import type { SearchSettings, Work } from "../state/page";
-import type { Session } from "../state/searching";
-import { many, seconds } from "../words/format";
+import { type Session, showMore } from "../state/searching";
+import { many, seconds, whole } from "../words/format";
 import { ResultCard } from "./result";
 
 function Skeleton() {
@@ -14,6 +14,10 @@ function Skeleton() {
 function summary(now: Session, count: number): string {
   // A single engine finds columns, so one table may have several results.
   const found = many(count, now.answer?.by === "fused" ? "table" : "column");
+  const total = now.answer?.total ?? 0;
+  if (now.status === "done" && total > count) {
+    return `${whole(count)} of ${many(total, "table")} · ${now.answer?.cached ? "cached" : seconds(now.took / 1000)}`;
+  }
   if (now.status === "running") return count ? `${found} so far` : "";
   const took = now.answer?.cached ? "cached" : seconds(now.took / 1000);
   return now.status === "stopped" ? `${found}, stopped after ${took}` : `${found} · ${took}`;
@@ -33,6 +37,7 @@ export function Results({ work, now, settings, stale }: Props) {
   const request = now.request;
   // Results belong to the search that was run, even if the settings have changed since.
   const { hits, misses } = toHits(now.answer, { on: request.on ?? [], way: settings.way });
+  const left = (now.answer.total ?? 0) - now.answer.results.length;
   const move = (event: KeyboardEvent) => {
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     const heads = [...(list.current?.querySelectorAll<HTMLElement>(".result-head") ?? [])];
@@ -54,6 +59,11 @@ export function Results({ work, now, settings, stale }: Props) {
           <li key={hit.key}><ResultCard hit={hit} work={work} request={request} running={now.status === "running"} /></li>
         ))}
       </ol>
+      {now.status === "done" && left > 0 && (
+        <Button class="more-results" onClick={() => void showMore()} disabled={now.loadingMore} testId="more-results">
+          {now.loadingMore ? "Loading…" : `Show more (${whole(left)} left)`}
+        </Button>
+      )}
       {misses.length > 0 && (
         <details class="misses" data-testid="misses">
           <summary>{many(misses.length, "likely coincidence")} (hidden)</summary>

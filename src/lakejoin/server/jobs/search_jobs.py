@@ -31,13 +31,31 @@ _recent: OrderedDict[str, Any] = OrderedDict()
 
 def search_tables(job: Job) -> Json:
     """Search, and answer with the keys of `lakejoin search --json` plus ids and join requests."""
-    query_table = job.workspace.open(job.fields["search"]["table"])
+    request = job.fields["search"]
+    query_table = job.workspace.open(request["table"])
+    if request["start"] and request["by"] != "fused":
+        raise InputError("start: only available in a fused search")
+    if (page := _next_page(job)) is not None:
+        return _answer_fields(page, query_table)
     for answer in _answers(job, query_table, job.fields["partial"]):
         fields = _answer_fields(answer, query_table)
         if not fields["final"]:
             job.tell("partial", fields)
     _remember(job.fields["key"], answer)
+    if request["start"]:  # the search that it continues is no longer remembered
+        return _answer_fields(_page(answer, request), query_table)
     return fields
+
+
+def _next_page(job: Job) -> FusedAnswer | None:
+    """The results after the first ones of a search that is remembered; None if there is none."""
+    request, key = job.fields["search"], job.fields["key"]
+    return _page(_recent[key], request) if request["start"] and key in _recent else None
+
+
+def _page(answer: FusedAnswer, request: Json) -> FusedAnswer:
+    assert answer.rest is not None, "a final answer has more"
+    return answer.rest(request["start"], request.get("k") or DEFAULT_K)
 
 
 def explain_result(job: Job) -> Json:
@@ -51,14 +69,24 @@ def explain_result(job: Job) -> Json:
     if answer is None:
         *_, answer = _answers(job, query_table)
         _remember(fields["key"], answer)
-    results = list(answer.misses if fields["miss"] and answer.by == "fused" else answer)
-    if not 1 <= rank <= len(results):
-        raise InputError(f"result {rank} not found: the search has {len(results):,} results")
-    result = results[rank - 1]
+    result = _result_at(answer, rank, fields["miss"])
     job.progress("comparing values")
     if answer.by == "fused":
         return _candidate_values(job, query_table, result, limit)
     return {"result": _result_fields(result, request), **_values(result, limit)}
+
+
+def _result_at(answer: Any, rank: int, is_miss: bool) -> Any:
+    """The result of a rank; of a fused search, also beyond those that the answer shows."""
+    is_fused = answer.by == "fused"
+    results = list(answer.misses if is_miss and is_fused else answer)
+    for result in results:
+        if result.rank == rank:
+            return result
+    if is_fused and not is_miss and rank <= answer.total:
+        return answer.rest(rank - 1, 1)[0]
+    total = answer.total if is_fused and not is_miss else len(results)
+    raise InputError(f"result {rank} not found: the search has {total:,} results")
 
 
 # -- answers -----------------------------------------------------------------------------------
@@ -159,12 +187,10 @@ def _equal_values(job: Job, query_table: ServedTable, limit: int) -> Json | None
     """The same without another search, if the answer is stored (another worker may have searched)
     and the result is an equal match of one column."""
     fields, workspace = job.fields, job.workspace
-    stored = None if fields["miss"] else workspace.read_answer(fields["key"])
+    stored = None if fields["miss"] else workspace.read_answer(fields["stored"])
     results = stored["results"] if stored else []
     index, rank = fields["way"], fields["rank"]
-    if not 1 <= rank <= len(results):
-        return None
-    shown = results[rank - 1]
+    shown: Json = next((result for result in results if result["rank"] == rank), {})
     candidates = shown.get("ways", [])
     if not index < len(candidates):
         return None

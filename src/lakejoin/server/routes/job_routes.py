@@ -33,7 +33,10 @@ async def search(long: LongRequestDependency, body: request_models.SearchRequest
             listener(event, {**data, "cached": False} if event == "partial" else data)
 
         partial = listener is not ignore_progress
-        answer = await services.run_job("search", forward, search=plain, key=key, partial=partial)
+        search_key = await services.run_quick(_search_key, services, plain, True)
+        answer = await services.run_job(
+            "search", forward, search=plain, key=search_key, partial=partial
+        )
         await services.run_quick(services.workspace.store_answer, key, answer)
         return {**answer, "cached": False}
 
@@ -48,8 +51,11 @@ async def explain(long: LongRequestDependency, body: request_models.ExplainReque
     async def work(listener: Listener) -> Any:
         plain = body.search.to_dict()
         key = await services.run_quick(_search_key, services, plain)
+        search_key = await services.run_quick(_search_key, services, plain, True)
         about = body.model_dump(exclude={"search"})
-        return await services.run_job("explain", listener, search=plain, key=key, **about)
+        return await services.run_job(
+            "explain", listener, search=plain, key=search_key, stored=key, **about
+        )
 
     return await long.respond(work)
 
@@ -143,12 +149,14 @@ async def graph(
     return await long.run_job("around", table=table, hops=hops, limit=limit)
 
 
-def _search_key(services: Services, plain: dict[str, Any]) -> str:
-    """Equal for the same search with the same rows in the same version of the index."""
+def _search_key(services: Services, plain: dict[str, Any], any_page: bool = False) -> str:
+    """Equal for the same search with the same rows in the same version of the index; for all its
+    pages if `any_page`."""
     workspace = services.workspace
     query_table = workspace.open(plain["table"])
-    rest = {key: value for key, value in plain.items() if key != "table"}
-    return hash_id("search", 2, query_table.identity, rest, workspace.version)
+    left_out = {"table", "k", "start"} if any_page and plain["by"] == "fused" else {"table"}
+    rest = {key: value for key, value in plain.items() if key not in left_out}
+    return hash_id("search", 3, query_table.identity, rest, workspace.version)
 
 
 def _join_key(services: Services, plain: dict[str, Any]) -> str:

@@ -24,6 +24,7 @@ from lakejoin.inputs import resolve_table
 from lakejoin.lake import Lake
 from lakejoin.locations import Location
 from lakejoin.model import ValueRules
+from lakejoin.paths.answer import Paths
 from lakejoin.paths.path_hops import GraphHops, Hop, SearchedHops, open_hops
 from lakejoin.paths.path_search import Survivors, count_survivors, find_routes
 from lakejoin.paths.path_tables import PathTables
@@ -80,6 +81,16 @@ TABLES: dict[str, Columns] = {
         **{f"m{b}": [str(1 + n % 40) for n in range(160)] for b in range(3)},
     },
     "coaches.csv": {"id": [str(n) for n in range(1, 81)], "seats": [str(n % 7) for n in range(80)]},
+    "seasons.csv": {  # neither the club nor the year is a key by itself
+        "club": [CODES[n % 12] for n in range(120)],
+        "year": [str(1990 + n // 12) for n in range(120)],
+        "ground": [f"ground {n * 37 % 1013}" for n in range(120)],
+    },
+    "players.csv": {
+        "player": [f"player {n * 71 % 4999}" for n in range(400)],
+        "club": [CODES[n * 5 % 12] for n in range(400)],
+        "year": [str(1990 + n * 7 % 13) for n in range(400)],
+    },
     "alone.csv": {"what": [f"thing {n}" for n in range(30)]},
 }  # fmt: skip
 
@@ -126,12 +137,26 @@ def test_the_sql_of_every_path_runs_and_gives_as_many_rows(lake: Lake) -> None:
         ("visits.csv", "money.csv"),
         ("money.csv", "visits.csv"),
         ("towns.csv", "lands.csv"),
+        ("players.csv", "seasons.csv"),
     ]:
         found = lake.paths(*ends)
         assert len(found)
         for path in found:
             with duckdb.connect() as con:
                 assert len(con.sql(path.sql()).fetchall()) == path.joined
+
+
+def test_a_key_that_repeats_gets_further_columns(lake: Lake) -> None:
+    path = lake.paths("players.csv", "seasons.csv")[0]
+    (join,) = path.joins
+    assert {(join.column, join.other_column), *join.further} == {("club",) * 2, ("year",) * 2}
+    years = [1990 + n * 7 % 13 for n in range(400)]
+    assert path.rows == path.joined == sum(year < 2000 for year in years)
+    assert "club = club and year = year" in repr(path).replace(
+        "year = year and club = club", "club = club and year = year"
+    )
+    again = Paths.from_dict(lake.paths("players.csv", "seasons.csv").to_dict())
+    assert again[0].joins == path.joins
 
 
 def test_numbers_join_where_names_say_that_they_number_the_same(lake: Lake) -> None:

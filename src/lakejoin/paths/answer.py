@@ -26,6 +26,7 @@ class PathJoin:
     """One join of a path: `column` of `table` equals `other_column` of `other_table`.
 
     They share `shared` distinct values; `containment` is their share of the values of `column`.
+    The `further` pairs of columns must be equal too, or the join would multiply rows.
     """
 
     table: str
@@ -34,6 +35,13 @@ class PathJoin:
     other_column: str
     shared: int
     containment: float
+    further: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def pairs(self) -> str:
+        """The columns that must be equal, in words."""
+        pairs = ((self.column, self.other_column), *self.further)
+        return " and ".join(f"{mine} = {theirs}" for mine, theirs in pairs)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +66,7 @@ class Path:
     def from_dict(cls, data: Mapping[str, Any]) -> Path:
         """Read the JSON of `to_dict`."""
         joins = tuple(
-            PathJoin(**{name: join[name] for name in PathJoin.__dataclass_fields__})
+            PathJoin(**{**join, "further": tuple(map(tuple, join["further"]))})
             for join in data["joins"]
         )
         figures = data["rows"], data["total"], data["joined"]
@@ -90,7 +98,7 @@ class Path:
         }
 
     def __repr__(self) -> str:
-        steps = [f"{join.column} = {join.other_column} → {join.other_table}" for join in self.joins]
+        steps = [f"{join.pairs} → {join.other_table}" for join in self.joins]
         surviving = f"{format_percent(self.share)} of {self.total:,} rows survive"
         return f"{self.joins[0].table}: {', then '.join(steps)} ({surviving})"
 
@@ -104,7 +112,7 @@ class Path:
             Cell(f"the join has {self.joined:,} rows"),
         )
         steps = (
-            f"→ {clip(join.other_table, _LONG_NAME)}   by {join.column} = {join.other_column} "
+            f"→ {clip(join.other_table, _LONG_NAME)}   by {join.pairs} "
             f"({format_percent(join.containment)} of the values)"
             for join in self.joins
         )

@@ -35,7 +35,8 @@ class Hop:
     """A join of a table with another: `column` holds `shared` of the values of `other`.
 
     `refers` is true for a reference by name: all values of one column are in the other, which is a
-    key, and both names refer to the same entity.
+    key, and both names refer to the same entity. A key that `repeats` in both tables only counts if
+    `further` pairs of columns make it unique in one of them.
     """
 
     table: SegmentRef
@@ -48,6 +49,13 @@ class Hop:
     filled: float  # share of the first table's rows that have a value
     other_filled: float
     refers: bool = False
+    repeats: bool = False
+    further: tuple[tuple[SegmentRef, SegmentRef], ...] = ()
+
+    @property
+    def pairs(self) -> tuple[tuple[SegmentRef, SegmentRef], ...]:
+        """All pairs of columns that must be equal."""
+        return ((self.column, self.other), *self.further)
 
     @property
     def survives(self) -> float:
@@ -67,6 +75,8 @@ class Hop:
             self.other_filled,
             self.filled,
             self.refers,
+            self.repeats,
+            tuple((other, column) for column, other in self.further),
         )
 
 
@@ -86,12 +96,13 @@ class _TableFacts:
         sizes = [self._figure("distinct", end) for end in ends]
         if column == other or shared < _HALF * min(sizes):
             return None
-        if max(self._figure("uniqueness", end) for end in ends) < _UNIQUE:
-            return None
         tables = [self.table_of(end) for end in ends]
         if tables[0] == tables[1]:
             return None
         named = self.name_same_entity(column, other)
+        repeats = max(self._figure("uniqueness", end) for end in ends) < _UNIQUE
+        if repeats and not named:
+            return None
         numbers = any(self._text("type", end) in _NUMBERS for end in ends)
         if numbers and not named:  # texts need no matching name
             return None
@@ -100,7 +111,7 @@ class _TableFacts:
         )
         size, other_size = map(int, sizes)
         refers = named and self._refers(ends, sizes, shared)
-        figures = (shared, size, other_size, full, other_full, refers)
+        figures = (shared, size, other_size, full, other_full, refers, repeats)
         return Hop(tables[0], column, tables[1], other, *figures)
 
     def name_same_entity(self, column: SegmentRef, other: SegmentRef) -> bool:
@@ -152,7 +163,9 @@ class _TableFacts:
 
 def _best(hops: Iterable[Hop | None]) -> list[Hop]:
     joins = [hop for hop in hops if hop is not None]
-    return sorted(joins, key=lambda hop: (-hop.survives, -hop.shared, hop.other, hop.column))
+    return sorted(
+        joins, key=lambda hop: (hop.repeats, -hop.survives, -hop.shared, hop.other, hop.column)
+    )
 
 
 class Hops:
@@ -216,11 +229,10 @@ class GraphHops(Hops):
         column = nodes.columns(pairs.segment, pairs.column)
         other = nodes.columns(pairs.other_segment, pairs.other_column)
         unique = np.maximum(nodes.profile("uniqueness", column), nodes.profile("uniqueness", other))
-        pairs, column = pairs.take(unique >= _UNIQUE), column[unique >= _UNIQUE]
-        # Those that most rows survive, then the tightest: of two columns that hold all values, the
-        # smaller is more likely the one referred to.
+        # Keys before columns that repeat, then those that most rows survive, then the tightest: of
+        # two columns that hold all values, the smaller is more likely the one referred to.
         numbers = nodes.is_number(column)
-        order = np.lexsort((pairs.other_size, -pairs.shared / pairs.size))
+        order = np.lexsort((pairs.other_size, -pairs.shared / pairs.size, unique < _UNIQUE))
         texts = _ends(pairs.take(order[~numbers[order]][:_TEXTS]))
         # Very many columns hold the same numbers: most are skipped because of their names.
         named = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,12 +14,12 @@ import numpy as np
 from lakejoin.codegen.file_join import ColumnPair, EqualColumns, FileTable, write_equality_joins
 from lakejoin.engines.query import QueryTable
 from lakejoin.errors import InputError
+from lakejoin.joins.row_keys import NO_KEY, Keys, combine_keys
 from lakejoin.model import Array
 from lakejoin.paths.answer import Path, PathJoin, Paths
+from lakejoin.paths.hop_checks import HopChecks
 from lakejoin.paths.path_hops import Hop, Hops, SearchedHops, open_hops
 from lakejoin.paths.path_tables import PathTables, SegmentRef, is_external
-from lakejoin.ranking.column_candidates import ColumnCandidates
-from lakejoin.search.lake_background import get_lake_names
 from lakejoin.search.searcher import Searcher
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.rows import NULL
@@ -61,15 +61,14 @@ def find_paths(
         raise InputError(f"{ends[0].name} is both the start and the end: name two different tables")
     hops = open_hops(searcher, tables)
     likely = find_routes(hops, first, last, joins)
-    beliefs = JoinBeliefs(searcher, tables)
-    counted = [
-        (route, count_survivors(tables, route)) for route in _choose_believed(likely, beliefs)
-    ]
+    checks = HopChecks(searcher, tables)
+    believed = (tuple(map(checks.extend, route)) for route in _choose_believed(likely, checks))
+    counted = [(route, count_survivors(tables, route)) for route in believed]
     counted = [(route, count) for route, count in counted if count.rows]
     counted.sort(key=_order)
     best = _best_of_tables(counted)[:k]
     paths = tuple(_path(tables, rank, *chosen) for rank, chosen in enumerate(best, 1))
-    none = "" if paths else _nearest(tables, joins, likely, beliefs, hops.of(first))
+    none = "" if paths else _nearest(tables, joins, likely, checks, hops.of(first))
     return Paths(
         ends[0].name,
         ends[1].name,
@@ -81,13 +80,13 @@ def find_paths(
     )
 
 
-def _choose_believed(likely: Sequence[Route], beliefs: JoinBeliefs) -> Iterator[Route]:
+def _choose_believed(likely: Sequence[Route], checks: HopChecks) -> Iterator[Route]:
     """The first routes whose joins are all believed, few through the same tables."""
     through: dict[tuple[SegmentRef, ...], int] = {}
     count = 0
     for route in likely:
         tables = tuple(hop.other_table for hop in route)
-        if through.get(tables, 0) == _OF_TABLES or any(map(beliefs.reason_against, route)):
+        if through.get(tables, 0) == _OF_TABLES or any(map(checks.reason_against, route)):
             continue
         through[tables] = through.get(tables, 0) + 1
         count += 1
@@ -124,14 +123,18 @@ def _path(tables: PathTables, rank: int, route: Route, survive: Survivors) -> Pa
 def _join(tables: PathTables, hop: Hop) -> PathJoin:
     left = tables.names(hop.table, hop.column)
     right = tables.names(hop.other_table, hop.other)
-    return PathJoin(*left, *right, hop.shared, hop.shared / max(1, hop.size))
+    further = tuple(
+        (tables.names(hop.table, column)[1], tables.names(hop.other_table, other)[1])
+        for column, other in hop.further
+    )
+    return PathJoin(*left, *right, hop.shared, hop.shared / max(1, hop.size), further)
 
 
 def _nearest(
     tables: PathTables,
     joins: int,
     likely: Sequence[Route],
-    beliefs: JoinBeliefs,
+    checks: HopChecks,
     first: Sequence[Hop],
 ) -> str:
     """A sentence on what comes closest to a path."""
@@ -140,10 +143,9 @@ def _nearest(
     none = f"no path of {most} leads from {begin} to {end}"
     for route in likely:
         for hop in route:
-            if why := beliefs.reason_against(hop):
+            if why := checks.reason_against(hop):
                 join = _join(tables, hop)
-                pair = f"{join.column} = {join.other_column}"
-                nearest = f"{join.table} with {join.other_table} by {pair}"
+                nearest = f"{join.table} with {join.other_table} by {join.pairs}"
                 return f"{none}; the closest would join {nearest}, but {why}"
     if all(map(is_external, tables.ends)):
         none += " through tables of the lake (to join two files directly, use lakejoin join)"
@@ -152,53 +154,6 @@ def _nearest(
         others = "" if len(names) < 3 else " and others"
         return f"{none}; {begin} joins with {', '.join(names)}{others}"
     return f"{none}; no table joins with {begin}"
-
-
-_COPY = "they are copies of each other"
-
-
-@dataclass(eq=False)
-class JoinBeliefs:
-    """Reasons why joins look coincidental; each pair of columns is judged once."""
-
-    searcher: Searcher
-    tables: PathTables
-    _reasons: dict[tuple[SegmentRef, SegmentRef], str] = field(default_factory=dict)
-    _candidates: dict[SegmentRef, ColumnCandidates] = field(default_factory=dict)
-
-    def reason_against(self, hop: Hop) -> str:
-        """Why a join looks coincidental; empty if it is believed, as references are."""
-        if hop.refers:
-            return ""
-        left, right = sorted((hop.column, hop.other))
-        if (left, right) not in self._reasons:
-            self._reasons[left, right] = self._against(self._from_query(hop))
-        return self._reasons[left, right]
-
-    def _from_query(self, hop: Hop) -> Hop:
-        """The hop seen from the column that is searched with: one outside the lake, else the
-        smaller one."""
-        if is_external(hop.table) or is_external(hop.other_table):
-            return hop if is_external(hop.table) else hop.reversed()
-        return hop.reversed() if hop.size > hop.other_size else hop
-
-    def _against(self, hop: Hop) -> str:
-        query_table = self.tables.table(hop.table)
-        column = self.tables.column_index(hop.table, hop.column)
-        results = self.searcher.results_for_columns(query_table, column, [hop.other])
-        if not results:
-            return _COPY
-        if hop.column not in self._candidates:
-            names = get_lake_names(self.searcher.snapshot)
-            self._candidates[hop.column] = ColumnCandidates(query_table, column, names)
-        candidates = self._candidates[hop.column]
-        # Rarity compares several results, and there is only one here.
-        (quick,) = candidates.quick(results)
-        alone = replace(quick, signals=replace(quick.signals, rarity=0.0))
-        candidate = candidates.against_chance(alone)
-        if not candidate.believed:
-            candidate = candidates.with_agreement(candidate)
-        return candidate.join_score.accidental
 
 
 # -- the chains of joins between two tables -------------------------------------------------------
@@ -230,9 +185,13 @@ def _longer_half(joins: int, longer: bool) -> int:
     return -(-joins // 2) if longer else joins // 2
 
 
-def _estimated_order(route: Route) -> tuple[float, int, tuple[tuple[SegmentRef, SegmentRef], ...]]:
+def _estimated_order(
+    route: Route,
+) -> tuple[int, float, int, tuple[tuple[SegmentRef, SegmentRef], ...]]:
+    """Keys before columns that repeat, unless these join both ends directly."""
     surviving = math.prod(hop.survives for hop in route)
-    return -surviving, len(route), tuple((hop.column, hop.other) for hop in route)
+    repeated = len(route) > 1 and sum(hop.repeats for hop in route)
+    return repeated, -surviving, len(route), tuple((hop.column, hop.other) for hop in route)
 
 
 def _halves(hops: Hops, begin: SegmentRef, joins: int) -> list[list[Route]]:
@@ -275,22 +234,27 @@ def count_survivors(tables: PathTables, route: Sequence[Hop]) -> Survivors:
 
 def _before(tables: PathTables, hop: Hop, leads_to: Array) -> Array:
     """How many joined rows each row leads to, given the same for the rows of the next table."""
-    left = tables.cells(hop.table, hop.column)
-    right = tables.cells(hop.other_table, hop.other)
-    codes = right.codes
-    alive = (codes != NULL) & (leads_to > 0)
-    values, positions = np.unique(codes[alive], return_inverse=True)
-    sums = np.bincount(positions, leads_to[alive], len(values))
+    keys = reduce(combine_keys, (_keys(tables, hop, pair) for pair in hop.pairs))
+    alive = keys.right >= 0
+    sums = np.bincount(keys.right[alive], leads_to[alive], keys.count)
+    return np.asarray(np.append(sums, 0.0)[keys.left])  # the last one is for rows without a key
+
+
+def _keys(tables: PathTables, hop: Hop, pair: tuple[SegmentRef, SegmentRef]) -> Keys:
+    """The values of two columns as keys of their rows."""
+    left = tables.cells(hop.table, pair[0])
+    right = tables.cells(hop.other_table, pair[1])
+    values, codes = np.unique(left.codes, return_inverse=True)
+    codes = np.where(left.codes == NULL, NO_KEY, codes)
+    theirs, positions = np.unique(right.codes, return_inverse=True)
+    found = theirs
     if left.segment != right.segment:
-        values = left.find(right.texts(values))
-        known = np.flatnonzero(values != NOT_FOUND)
-        order = known[np.argsort(values[known])]
-        values, sums = values[order], sums[order]
-    codes = left.codes
-    if not len(values):
-        return np.zeros(len(codes))
-    at = np.minimum(np.searchsorted(values, codes), len(values) - 1)
-    return np.where((values[at] == codes) & (codes != NULL), sums[at], 0.0)
+        found = np.full(len(theirs), NOT_FOUND)
+        known = theirs != NULL
+        found[known] = left.find(right.texts(theirs[known]))
+    at = np.minimum(np.searchsorted(values, found), max(0, len(values) - 1))
+    shared = (values[at] == found) & (theirs != NULL) if len(values) else np.zeros(len(found), bool)
+    return Keys(codes, np.where(shared, at, NO_KEY)[positions], len(values))
 
 
 def _write_sql(tables: PathTables, route: Sequence[Hop]) -> str:
@@ -311,7 +275,15 @@ def _write_sql(tables: PathTables, route: Sequence[Hop]) -> str:
 
 def _joins(tables: PathTables, route: Sequence[Hop]) -> Iterator[list[EqualColumns]]:
     for hop in route:
-        left = tables.column_index(hop.table, hop.column)
-        right = tables.column_index(hop.other_table, hop.other)
         mine, theirs = tables.table(hop.table), tables.table(hop.other_table)
-        yield [EqualColumns(left, right, ColumnPair(mine.spellings(left), theirs.spellings(right)))]
+        indexes = [
+            (
+                tables.column_index(hop.table, column),
+                tables.column_index(hop.other_table, other),
+            )
+            for column, other in hop.pairs
+        ]
+        yield [
+            EqualColumns(left, right, ColumnPair(mine.spellings(left), theirs.spellings(right)))
+            for left, right in indexes
+        ]

@@ -74,6 +74,12 @@ _LIKELY = 400  # pairs of columns that share pieces; only the best are examined
 _NAMED = 50  # lake columns with the name of a query column
 _FEWEST = 2  # values that must match
 _ALL = 0.95  # of the values
+_STAGES = {
+    "composite": "composite keys",
+    "rewritten": "joins on rewritten values",
+    "places": "nearby coordinates",
+    "meaning": "joins by meaning",
+}
 _EXACT = SearchOptions("overlap", k=_FETCHED, others=True)
 _SKETCHED = SearchOptions("containment", min=0.3, others=True, verified=False)
 
@@ -169,9 +175,13 @@ class _Run:
         self._timed("meaning", self._by_meaning())
 
     def _timed(self, stage: str, candidates: Iterable[JoinCandidate]) -> None:
-        """Compute the candidates of a stage and add its time."""
+        """Compute the candidates of a stage and add its time; without a package that it needs, the
+        other stages still answer."""
         begin = time.perf_counter()
-        self._candidates += [self._with_row_uniqueness(candidate) for candidate in candidates]
+        try:
+            self._candidates += [self._with_row_uniqueness(candidate) for candidate in candidates]
+        except MissingDependency as missing:
+            self._notes.append(f"{_STAGES[stage]} were not searched: {missing}")
         self._add_time(stage, begin)
 
     def _with_row_uniqueness(self, candidate: JoinCandidate) -> JoinCandidate:
@@ -245,15 +255,9 @@ class _Run:
         )
         almost = find_almost_equal(self._candidates)
         tables = MAX_REWRITTEN_TABLES * (3 if self._options.choice else 1) + len(almost)
-        try:
-            candidates = list(
-                find_rewritten_candidates(
-                    self._searcher, self._query_table, [*almost, *likely], tables
-                )
-            )
-        except MissingDependency as missing:  # the other candidates are useful without it
-            self._notes.append(f"joins on rewritten values were not searched: {missing}")
-            return
+        candidates = list(
+            find_rewritten_candidates(self._searcher, self._query_table, [*almost, *likely], tables)
+        )
         yield from keep_beyond_equal(candidates, self._candidates)
 
     def _by_place(self, named: Sequence[int] | None) -> Iterator[JoinCandidate]:

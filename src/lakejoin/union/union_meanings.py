@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.errors import InputError
+from lakejoin.errors import InputError, MissingDependency
 from lakejoin.model import Array
 from lakejoin.search.lake_background import draw_lake_texts, look_like_words
 from lakejoin.search.meaning_search import MeaningIndex, MeaningSearch
@@ -99,8 +99,21 @@ def open_meanings(searcher: Searcher) -> ColumnMeanings | None:
         return None
     try:
         return ColumnMeanings(MeaningIndex(snapshot).encoder(), snapshot.segments)
-    except InputError:
+    except (InputError, MissingDependency):
         return None
+
+
+def note_missing_encoder(searcher: Searcher) -> list[str]:
+    """What to install if the index has vectors and their encoder is not installed."""
+    if searcher.snapshot.manifest.options.meaning is None:
+        return []
+    try:
+        MeaningIndex(searcher.snapshot).encoder()
+    except MissingDependency as missing:
+        return [f"columns were not compared by meaning: {missing}"]
+    except InputError:
+        pass
+    return []
 
 
 def find_near_columns(
@@ -115,14 +128,15 @@ def find_near_columns(
         return []
     options = SearchOptions("meaning", k=_NEAR, others=True, near=ByMeaning())
     search = searcher.prepare_near_search(query_table, (query_column,), options)
-    assert isinstance(search, MeaningSearch) and search.reach.tau is not None
+    assert isinstance(search, MeaningSearch)
+    try:
+        encoder = search.meanings.encoder()
+    except (InputError, MissingDependency):
+        return []
+    assert search.reach.tau is not None
     some = tokens.take(
         np.linspace(0, len(tokens) - 1, min(len(tokens), _SEARCHED_TEXTS)).astype(np.int64)
     )
-    try:
-        encoder = search.meanings.encoder()
-    except InputError:
-        return []
     least = max(2, round(_SHARE * len(some)))
     nearness = Nearness(LARGEST_DISTANCE * search.reach.tau, least=least, k=_NEAR)
     vectors = encoder.encode(some)

@@ -25,7 +25,7 @@ from lakejoin.text_format import format_percent
 from lakejoin.union.answer import AlignedColumn, NewRows, UnionAnswer, UnionResult
 from lakejoin.union.union_alignment import ComparedTable, TableComparer
 from lakejoin.union.union_candidates import find_candidates
-from lakejoin.union.union_meanings import open_meanings
+from lakejoin.union.union_meanings import note_missing_encoder, open_meanings
 from lakejoin.union.union_rows import RowComparison, compare_rows
 
 if TYPE_CHECKING:
@@ -175,7 +175,11 @@ def search_unions(
         tuple(replace(miss, rank=rank) for rank, miss in enumerate(run.misses[: run.k], 1)),
         run.k,
         time.perf_counter() - begin,
-        tuple(dict.fromkeys([*notes, *query_table.notes(), *likely.notes])),
+        tuple(
+            dict.fromkeys(
+                [*notes, *query_table.notes(), *likely.notes, *note_missing_encoder(searcher)]
+            )
+        ),
         query_table,
     )
 

@@ -129,10 +129,10 @@ export interface JoinHint {
   tau?: number;
 }
 
-export type WayKind = "equal" | "rewritten" | "near" | "meaning";
+export type JoinKind = "equal" | "rewritten" | "near" | "meaning";
 
-export interface FusedWay {
-  kind: WayKind;
+export interface FusedCandidate {
+  kind: JoinKind;
   how: string;
   program: string | null;
   tau: number | null;
@@ -161,7 +161,7 @@ export interface FusedResult {
   table: string;
   id: TableId;
   score: number;
-  ways: FusedWay[];
+  ways: FusedCandidate[];
   adds: { name: string; full: number | null }[];
   versions: (string | { table: string })[];
   accidental: string;

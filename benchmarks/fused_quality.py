@@ -2,7 +2,7 @@
 
     python benchmarks/fused_quality.py DATA --index INDEX
 
-DATA/queries/questions.json has questions about tables of the lake that INDEX is an index of: the
+DATA/queries/questions.json has questions about tables in the lake that INDEX is an index of: the
 columns that are asked for (`table`, `on`), the tables that are `right`, and those that share values
 by accident (`accidental`). Every engine gives columns; here a table stands where the first of its
 columns does. By meaning it is asked as a user would, for what has partners for 60 % of the values:

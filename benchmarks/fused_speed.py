@@ -78,7 +78,7 @@ def extracts(made: Company) -> dict[str, dict[str, list[str]]]:
 
 
 def tables_of_width(lake: Lake, width: int = WIDTH, count: int = _QUERIES) -> dict[str, str]:
-    """Some tables of the lake with so many columns, the same ones every time."""
+    """Some tables in the lake with so many columns, the same ones every time."""
     names = [
         one.name
         for one in lake.tables()

@@ -141,9 +141,7 @@ def test_results_are_ranked_with_reasons(visitor: Visitor) -> None:
     ],
     ids=["overlap", "containment", "composite", "meaning", "distance"],
 )
-def test_every_search_method(
-    visitor: Visitor, method: str, table: str, columns: list[str]
-) -> None:
+def test_every_search_method(visitor: Visitor, method: str, table: str, columns: list[str]) -> None:
     visitor.start_from(table)
     visitor.the("tab-search").click()
     visitor.the(f"method-{method}").click()

@@ -213,7 +213,7 @@ def test_another_file_of_the_same_name_is_read_and_told(
     monkeypatch.chdir(mine.parent)
     found = lake.paths("visits.csv", "lands.csv")
     (note,) = found.notes
-    assert note == "visits.csv is both a local file and a table of the lake; using the file"
+    assert note == "visits.csv is both a local file and a table in the lake; using the file"
     assert found[0].total == 31
     shown = Command("paths", ("--index", lake.snapshot.location.uri)).run("visits.csv", "lands.csv")
     assert "note: visits.csv is both a local file" in shown.output

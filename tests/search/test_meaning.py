@@ -341,7 +341,7 @@ def test_unicode(tmp_path: Path) -> None:
 def test_nothing_is_said_plainly(lake: Lake) -> None:
     nothing = lake.similar({"q": ["xylophone", "quartz"]}, tau=0.2)
     assert len(nothing) == 0 and nothing.notes == (
-        "no text column of the lake has matches within tau 20% for 60% of the 2 values of 'q'; "
+        "no text column in the lake has matches within tau 20% for 60% of the 2 values of 'q'; "
         "tau auto shows how many columns would qualify at each tau",
     )
     (note,) = lake.similar({"q": ["xylophone", "quartz"]}, tau=0.2, k=3).notes

@@ -57,7 +57,7 @@ class Partners:
 
 
 class PartnerTable:
-    """A table of the lake by its name."""
+    """A table in the lake by its name."""
 
     def __init__(self, snapshot: Snapshot, name: str) -> None:
         self.name = name

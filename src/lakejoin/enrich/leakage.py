@@ -1,4 +1,4 @@
-"""Detects columns of the lake that copy the query table or the target.
+"""Detects lake columns that copy the query table or the target.
 
 A column copies one of the query table if nearly all matching rows have the same value in both, and
 rows of other keys do not; values are compared by codes, so spellings and several rows per key do

@@ -49,7 +49,7 @@ JOIN_KINDS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Link:
-    """A table of the lake, the query columns it joins on, and its joins: each is used for the keys
+    """A table in the lake, the query columns it joins on, and its joins: each is used for the keys
     that found no partner before."""
 
     table: str

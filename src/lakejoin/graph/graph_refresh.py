@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakejoin.store.snapshot import Snapshot
 
 
-_AT_ONCE = 4_096  # columns that keep only their best partners, checked together
+_AT_ONCE = 4_096  # columns that keep only their best joins, checked together
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class EarlierGraph:
         return ColumnPairs(self.current_index[pairs.segment], *sizes, *rest)
 
     def columns_to_recount(self, segment_index: int) -> Array:
-        """The columns of a segment of the graph that lost one of the best partners they kept."""
+        """The columns of a segment of the graph that lost one of the best joins they kept."""
         file = self.stored.pairs(segment_index)
         none = np.zeros(0, dtype=np.int64)
         if file is None or self.is_whole or self.current_index[segment_index] < 0:
@@ -113,7 +113,7 @@ class EarlierGraph:
 
     @cached_property
     def needs_recount(self) -> bool:
-        """Whether any column needs partners that were not kept."""
+        """Whether any column needs joins that were not kept."""
         return any(
             len(self.columns_to_recount(segment_index))
             for segment_index in range(len(self.stored.segments))
@@ -121,7 +121,7 @@ class EarlierGraph:
 
 
 def cut_columns(file: PairFile, graph: EarlierGraph, segment_index: int) -> Array:
-    """The columns of a segment of the graph that keep only their best partners and still exist."""
+    """The columns of a segment of the graph that keep only their best joins and still exist."""
     cut = file.cut()
     return cut[graph.alive(np.full(len(cut), segment_index), cut)]
 

@@ -44,7 +44,7 @@ class GraphStatistics:
     such a column. `quartiles` and `most` are of the number of tables that each table joins with.
     `components` counts the connected groups of tables, `largest` the tables in the largest.
     `sample` is table 1.4 of the thesis, for random tables; `reach` its figure 1.3, by complete
-    containment, for the table with the most partners.
+    containment, for the table that joins with the most others.
     """
 
     tables: int
@@ -147,7 +147,7 @@ class _Counting:
 
 
 def _sample(graph: JoinGraph, shown: EdgeFilter, size: int, seed: int) -> tuple[SampledTable, ...]:
-    """Random tables with their partners."""
+    """Random tables, and how many tables each joins with."""
     nodes = graph.nodes
     rng = np.random.default_rng(seed)
     drawn = rng.choice(nodes.live, min(size, len(nodes.live)), replace=False)
@@ -160,7 +160,7 @@ def _sample(graph: JoinGraph, shown: EdgeFilter, size: int, seed: int) -> tuple[
 
 
 def _reach(graph: JoinGraph, shown: EdgeFilter, complete: Array) -> TableReach | None:
-    """Of the table with the most partners that contain one of its columns completely."""
+    """For the table with the most tables that contain one of its columns completely."""
     if not complete.any():
         return None
     table = int(np.argmax(complete))

@@ -30,7 +30,7 @@ _AT_ONCE = 1 << 20  # pairs that are read together
 class JoinGraph:
     """All pairs of columns of a lake that join: one holds a share of the other's distinct values.
 
-    `options` say which share, how many distinct values a column must have, and how many partners it
+    `options` say which share, how many distinct values a column must have, and how many joins it
     keeps; `cut` columns had more. Everything is read from the index's files on demand.
 
     >>> [step.other_table for step in lake.graph().around("sights.csv").steps]

@@ -146,7 +146,7 @@ def _nearest(
                 nearest = f"{join.table} with {join.other_table} by {pair}"
                 return f"{none}; the closest would join {nearest}, but {why}"
     if all(map(is_external, tables.ends)):
-        none += " through tables of the lake (to join two files directly, use lakejoin join)"
+        none += " through tables in the lake (to join two files directly, use lakejoin join)"
     names = list(dict.fromkeys(tables.table(hop.other_table).name for hop in first))[:3]
     if names:
         others = "" if len(names) < 3 else " and others"

@@ -50,7 +50,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FusedResult:
-    """A table of the lake and the candidates for joining it with the query table, best first.
+    """A table in the lake and the candidates for joining it with the query table, best first.
 
     `adds` are the columns that the first join would add, and how full they would be.
     `versions` are the names of its copies and other versions, which are no results of their own.

@@ -85,7 +85,7 @@ def find_composite_candidates(
 
 
 def make_key(column_indexes: Sequence[int]) -> ColumnChoice:
-    """Some query columns as a composite key with any partner columns."""
+    """Some query columns as a composite key that any lake columns may match."""
     return ColumnChoice(tuple(column_indexes), (None,) * len(column_indexes))
 
 

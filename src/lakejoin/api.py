@@ -35,7 +35,7 @@ def index(
     """Build or refresh the index of a lake; returns a report of what was done.
 
     `lake` is a file, a folder, a glob, or several of them; by default, the files that the index was
-    built from. `spark` is a Spark session of yours, which is left running, or a `Cluster` that says
+    built from. `spark` is your Spark session, which is left running, or a `Cluster` that says
     where to start one. Without it, the running session is used, or one is started on this machine
     and stopped again.
 

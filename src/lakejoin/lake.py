@@ -110,7 +110,7 @@ class Lake(LakeSearch):
         called; `{"country": "land", "name": None}` allows only the lake column `land` for
         `country`.
 
-        Tables that overlap only by coincidence are kept apart in `answer.misses`; the table itself
+        Tables that overlap only by coincidence are listed in `answer.misses`; the table itself
         and its copies are left out.
 
         >>> answer = lake.search("mine.csv", on="city")
@@ -195,7 +195,7 @@ class Lake(LakeSearch):
         their columns align with those of `table`, and how many of their rows are new.
 
         `table` is as for `search`. Copies and versions of it, and tables that are better joined
-        with it, are kept apart in `answer.misses`.
+        with it, are listed in `answer.misses`.
 
         >>> answer = lake.union({"name": ["Rome", "Ulm"], "land": ["Italy", "Germany"]})
         >>> answer[0].table, answer[0].new_rows
@@ -225,7 +225,7 @@ class Lake(LakeSearch):
         the most rows of the first table, each with its SQL.
 
         Each end is a table in the lake, or a file or frame of yours, as for `search`; a file that
-        is in the lake stands for its table there. Joins come from the graph that `lakejoin graph`
+        is in the lake is treated as its lake table. Joins come from the graph that `lakejoin graph`
         built. Without a graph, and for new tables, they are searched for from both ends, which does
         not cover all tables.
 

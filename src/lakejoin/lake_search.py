@@ -81,7 +81,7 @@ class LakeSearch:
         counted exactly.
 
         `table` is as for `search`. `on` is a column name or a zero-based index, by default the
-        text column that is most like a key; `"*"` searches with each column and returns `Answers`.
+        most key-like text column; `"*"` searches with each column and returns `Answers`.
         `min_share` leaves out columns that contain a smaller share of the values, `skip_copies` the
         table itself and its exact copies. `algorithm` affects the speed, not the answer.
 
@@ -152,10 +152,10 @@ class LakeSearch:
         counted exactly; with `k=None`, every table with at least `min_share` (0.6) of them.
 
         `table` and `skip_copies` are as for `overlap`. `on` lists the columns; the lake columns
-        may have any name and order, and `{"country": "land", "name": None}` allows only the lake column
-        `land` for `country`. `initial` is the column that rows are fetched by: its name or index,
-        `"cardinality"` for the one with the fewest distinct values, or `"items"` (the default) for
-        the cheapest. It affects the speed, not the answer.
+        may have any name and order, and `{"country": "land", "name": None}` allows only the lake
+        column `land` for `country`. `initial` is the column that rows are fetched by: its name or
+        index, `"cardinality"` for the one with the fewest distinct values, or `"items"` (the
+        default) for the cheapest. It affects the speed, not the answer.
 
         >>> answer = lake.composite("mine.csv", on=["city", "country"])
         >>> answer[0].table, answer[0].columns, answer[0].matched
@@ -206,10 +206,10 @@ class LakeSearch:
         a match of similar meaning or spelling, or the best `k`.
 
         `table`, `on` and `skip_copies` are as for `overlap`. `tau` is how far matching texts may
-        be apart, as a share of the largest distance (`0.3` or `"30%"`): by default the encoder's own;
-        `"auto"` chooses it (`answer.taus`). `measure="all"` counts pairs instead of values that
-        match. The index must have been built with meaning; if its encoder is a function, pass it
-        to `lakejoin.open`.
+        be apart, as a share of the largest distance (`0.3` or `"30%"`): by default the encoder's
+        own; `"auto"` chooses it (`answer.taus`). `measure="all"` counts pairs instead of values
+        that match. The index must have been built with meaning; if its encoder is a function, pass
+        it to `lakejoin.open`.
 
         >>> streets = ["12 main street", "9 oak avenue"]
         >>> lake.similar({"street": streets}, tau=0.45)[0].columns
@@ -236,7 +236,7 @@ class LakeSearch:
         `table`, `skip_copies` and `measure` are as for `similar`. `on` is one column, or latitude
         and longitude; by default the coordinates of the table. `within` is `"500m"`, `"2km"` or
         `"3mi"` for coordinates, `0.5` or `"1%"` for numbers, and a number for vectors, or a
-        `VectorDistance` for another metric than L2.
+        `VectorDistance` for a metric other than L2.
 
         >>> stations = {"lat": [46.9489, 47.3779], "lon": [7.4391, 8.5402]}
         >>> lake.nearby(stations, within="2km")[0].table

@@ -84,7 +84,7 @@ def test_no_target_of_noise_chooses_anything(made: Made) -> None:
 def test_classes_from_many_rows_of_a_key(made: Made) -> None:
     joiner = LakeJoiner(made.index, on="town").fit(made.mine, made.kind)
     assert added(joiner) == {"shops.sales_mean"}
-    assert ("labels.csv", "label", "it is the target with other names") in [
+    assert ("labels.csv", "label", "it is the target under other names") in [
         (one.table, one.column, one.why) for one in joiner.left_out_
     ]
     sales = pd.read_csv(made.folder / "shops.csv").groupby("town")["sales"].mean()

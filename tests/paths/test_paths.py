@@ -247,7 +247,7 @@ def test_what_cannot_be_asked(lake: Lake) -> None:
 def test_the_command(lake: Lake) -> None:
     paths = Command("paths", ("--index", lake.snapshot.location.uri))
     shown = paths.run("visits.csv", "money.csv").output
-    assert "→ towns.csv   by town = name (100% of the values)" in shown
+    assert "→ towns.csv   on town = name (100% of the values)" in shown
     assert "180 of 200 rows survive" in shown and "JOIN read_csv(" in shown
     sql = paths.run("visits.csv", "money.csv", "--sql", "1").output
     with duckdb.connect() as con:

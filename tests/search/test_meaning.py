@@ -370,7 +370,7 @@ def test_values_that_mean_nothing(tmp_path: Path) -> None:
 
     lake = meaning_lake(tmp_path, [PlainTable("t.csv", {"c": ["aa", "bb", "ei"]})], encoder=vowels)
     answer = with_encoder(lake, vowels).similar({"q": ["a", "xyz", "bb"]}, tau=0.1, k=1)
-    assert answer.notes == ("the encoder knows nothing of 2 of the 3 values; they match nothing",)
+    assert answer.notes == ("the encoder has no vector for 2 of the 3 values; they match nothing",)
     assert first(answer).matched == 1
 
 

@@ -1,4 +1,4 @@
-"""The command `join`: join two tables, and find out how."""
+"""The command `join`: work out how two tables join, and join them."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def explain_target_copy(
     if len(theirs) < _FEWEST:
         return ""
     if target.is_classes:
-        return "it is the target with other names" if _one_to_one(theirs, mine) else ""
+        return "it is the target under other names" if _one_to_one(theirs, mine) else ""
     if values.texts or len(np.unique(mine)) < _FEW or theirs.std() == 0 or mine.std() == 0:
         return ""
     if abs(float(np.corrcoef(theirs, mine)[0, 1])) >= _COPIED:

@@ -78,7 +78,7 @@ class Link:
 def join_kinds(by: str) -> tuple[str, ...]:
     """The kinds of joins for `by`; raises if it is unknown."""
     if by not in JOIN_KINDS:
-        raise InputError(f"tables are joined by one of {', '.join(JOIN_KINDS)}, not {by!r}")
+        raise InputError(f"by must be one of {', '.join(JOIN_KINDS)}, not {by!r}")
     return JOIN_KINDS[by]
 
 

@@ -56,7 +56,8 @@ class Neighborhood:
     """The tables around `table`, the closest and best first; a sequence of the joins to them.
 
     `complete` is false if the graph lacks some tables, `kept` if the index has no graph and the
-    joins were searched for. `reached` counts the tables by join, if not all are in `steps`.
+    joins were searched for. `reached` counts the tables by number of joins, if not all are in
+    `steps`.
     """
 
     table: str
@@ -106,7 +107,8 @@ class Neighborhood:
     def __repr__(self) -> str:
         from lakejoin.text_format import format_percent
 
-        lines = [f"{self.table}: {', '.join(map(str, self.hops())) or 'no'} tables by join"]
+        reached = ", ".join(map(str, self.hops())) or "no"
+        lines = [f"{self.table}: {reached} tables, by number of joins"]
         for step in self.steps:
             joined = f"{step.column} = {step.other_column}"
             share = format_percent(step.share)

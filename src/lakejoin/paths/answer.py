@@ -104,7 +104,7 @@ class Path:
             Cell(f"the join has {self.joined:,} rows"),
         )
         steps = (
-            f"→ {clip(join.other_table, _LONG_NAME)}   by {join.column} = {join.other_column} "
+            f"→ {clip(join.other_table, _LONG_NAME)}   on {join.column} = {join.other_column} "
             f"({format_percent(join.containment)} of the values)"
             for join in self.joins
         )

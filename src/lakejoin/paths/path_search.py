@@ -143,7 +143,7 @@ def _nearest(
             if why := beliefs.reason_against(hop):
                 join = _join(tables, hop)
                 pair = f"{join.column} = {join.other_column}"
-                nearest = f"{join.table} with {join.other_table} by {pair}"
+                nearest = f"{join.table} with {join.other_table} on {pair}"
                 return f"{none}; the closest would join {nearest}, but {why}"
     if all(map(is_external, tables.ends)):
         none += " through tables in the lake (to join two files directly, use lakejoin join)"

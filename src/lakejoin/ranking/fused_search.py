@@ -371,8 +371,8 @@ def _column_indexes(
 
 
 def _choose_possible(tables: Sequence[list[JoinCandidate]]) -> list[list[JoinCandidate]]:
-    """The tables that may join though values cannot tell: for query columns that refer to no key
-    yet, those that are not much less likely than the first."""
+    """The tables that may join though values cannot prove it: for query columns that refer to no
+    key yet, those that are not much less likely than the first."""
     refer = {
         candidates[0].query_columns
         for candidates in tables

@@ -96,7 +96,7 @@ class Reason:
 @dataclass(frozen=True, slots=True)
 class Coincidence:
     """Why a match is probably coincidental: random values match too, few values match, or there is
-    little evidence; or, for `dense` identifiers, why values cannot tell. `chance` is the share of
+    little evidence; or, for `dense` identifiers, why values prove nothing. `chance` is the share of
     random values that match."""
 
     kind: Literal["chance", "dense", "few values", "little evidence"]

@@ -241,7 +241,7 @@ class _Pair:
     def _signals(
         self, learned: LearnedJoin, meeting: JoinedTexts, result: RewrittenMatch
     ) -> Signals:
-        """The signals; values count only if nothing speaks against the programs."""
+        """The signals; values count only if there is no evidence against the programs."""
         mine, theirs = (_compared_texts(learned, side, meeting) for side in ("left", "right"))
         fewer, more = (mine, theirs) if len(mine) <= len(theirs) else (theirs, mine)
         chance = match_chance(fewer.take(_sample_indexes(len(fewer), _LOOKED_AT)), more)

@@ -71,7 +71,7 @@ class KeySearch(EngineSearch):
     def hits(self) -> KeyHits:
         """The tables with the most combinations; the first `count_qualifying` contain enough.
 
-        Without k, search for ever more tables until one of them contains too little.
+        Without k, search for more and more tables until one of them contains too little.
         """
         k = self.options.k or _AT_FIRST
         while True:

@@ -159,7 +159,7 @@ class MeaningSearch(NearSearch):
         empty = int(np.count_nonzero(~self._vectors.any(axis=1)))
         if empty:
             notes.append(
-                f"the encoder knows nothing of {empty:,} of the {len(query):,} values; they match "
+                f"the encoder has no vector for {empty:,} of the {len(query):,} values; they match "
                 "nothing"
             )
         if self._taus is not None:

@@ -44,8 +44,8 @@ def choose_columns(
 
     `on` is a name, a zero-based index, `"*"` for every column that the index searches, or None for
     the most key-like text column. An ordered collection of names or indexes is a composite key;
-    `"mine=theirs"` in it, or a mapping from own to lake columns (or None), fixes the lake column of a
-    column. By meaning, `"*"` is every text column; by distance, two columns are latitude and
+    `"mine=theirs"` in it, or a mapping from own to lake columns (or None), fixes the lake column of
+    a column. By meaning, `"*"` is every text column; by distance, two columns are latitude and
     longitude, and None is the coordinates of the table.
     """
     selection: Any = to_column_list(on)

@@ -20,7 +20,7 @@ UNDECIDED = 0.5  # of numbers that may refer to a key, but any numbers would mat
 _SCALE = 12.0  # nats that make a join e times less likely to be wrong
 _IF_REPEATED = 0.85  # at most, if the key repeats in both tables
 IF_REWRITTEN = 0.92  # at most, if values had to be rewritten
-_IF_UNNAMED = 0.92  # at most, if the names of the columns do not say the same
+_IF_UNNAMED = 0.92  # at most, if the column names do not match
 
 
 def estimate_sureness(
@@ -29,7 +29,7 @@ def estimate_sureness(
     """The chance that a join with so much evidence is right.
 
     `repeated` if the key repeats in both tables, `rewritten` if values had to be rewritten, `named`
-    if the names of the columns say the same.
+    if the column names match.
 
     >>> round(estimate_sureness(60.0), 2), round(estimate_sureness(12.0), 2)
     (0.99, 0.63)

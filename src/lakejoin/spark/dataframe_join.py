@@ -90,7 +90,7 @@ def join(
     """
     if by not in SAMPLED_METHODS:
         raise InputError(
-            f"Spark tables are joined by one of {', '.join(SAMPLED_METHODS)}, not {by!r}; for "
+            f"by must be one of {', '.join(SAMPLED_METHODS)} for Spark tables, not {by!r}; for "
             "other joins, collect smaller tables and use lakejoin.join"
         )
     tables = _text_columns(left, "left"), _text_columns(right, "right")

@@ -443,7 +443,7 @@ def test_text_and_html(lake: Lake, width: int) -> None:
         ([], "a key needs at least one column"),
         ({}, "a key needs at least one column"),
         ("first=vorname", "'first=vorname' fixes the lake column, which needs a key of two"),
-        (["first=vorname"], "takes a key of two or more columns"),
+        (["first=vorname"], "needs a key of two or more columns"),
         ({"first": "vorname"}, "'first=vorname' fixes the lake column"),
         (["first=x", "last=x"], "two key columns cannot match the same lake column 'x'"),
         ({"first": 3, "last": None}, "the lake column for a key column must be a name"),

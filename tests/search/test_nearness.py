@@ -358,7 +358,7 @@ def test_nothing_is_said_plainly(lake: Lake, tmp_path: Path) -> None:
     )
     (note,) = lake.nearby({"n": [1234, 4321]}, within=1, on="n").notes
     assert note == (
-        "no column of numbers of the lake has matches within 1 for 60% of the 2 values of 'n'"
+        "no column of numbers in the lake has matches within 1 for 60% of the 2 values of 'n'"
     )
     (note,) = lake.nearby({"n": [1234, 4321]}, within=1, on="n", k=1).notes
     assert note.startswith("none of the 2 values of 'n' has a match within 1 in any column of n")

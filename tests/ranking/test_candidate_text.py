@@ -138,7 +138,7 @@ def test_a_verdict_has_its_figures(signals: Signals, words: str) -> None:
 
 
 def test_a_shorter_key_says_what_it_multiplies() -> None:
-    assert describe_shorter_key(candidate_of("team")) == "team = team alone, x2.00 rows"
+    assert describe_shorter_key(candidate_of("team")) == "team = team alone (x2.00 rows)"
 
 
 def test_further_columns_of_a_rewritten_key_are_equal() -> None:

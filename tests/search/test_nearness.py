@@ -353,7 +353,7 @@ def test_the_table_itself_is_left_out(lake: Lake) -> None:
 def test_nothing_is_said_plainly(lake: Lake, tmp_path: Path) -> None:
     *_, note = lake.nearby({"a": [0.5], "lon": [0.5]}, within="1m", on=[0, 1]).notes
     assert note == (
-        "the only value of 'a' and 'lon' has no match within 1m in any table with coordinates of "
+        "the only value of 'a' and 'lon' has no match within 1m in any table with coordinates in "
         "the lake"
     )
     (note,) = lake.nearby({"n": [1234, 4321]}, within=1, on="n").notes

@@ -187,7 +187,7 @@ def describe_verdict(candidate: CandidateFields) -> str:
         said[0] += f" ({format_percent(candidate.chance)} of random values would)"
     if candidate.repeats and figures.fan_out is not None:
         rows = figures.fan_out / max(figures.row_coverage or 0.0, 1e-9)
-        said.append(f"the key repeats in both tables: each of your rows matches {rows:,.1f}")
+        said.append(f"the key repeats in both tables: your rows match {rows:,.1f} of theirs each")
     others = [reason for reason in candidate.reasons if reason.kind != "values"]
     others.sort(key=lambda reason: -reason.nats)
     said += [_REASONS[reason.kind] for reason in others[:_OTHER_REASONS]]
@@ -228,7 +228,7 @@ def summarize_candidate(candidate: CandidateFields) -> str:
 def describe_shorter_key(candidate: CandidateFields) -> str:
     """The joined columns of a candidate that another one extends, with the rows it multiplies."""
     fan_out = candidate.result.fan_out
-    rows = "" if fan_out is None else f", x{fan_out:,.2f} rows"
+    rows = "" if fan_out is None else f" (x{fan_out:,.2f} rows)"
     return f"{format_joined_columns(candidate)} alone{rows}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lakejoin.enrich.key_partners import EqualKeys
+from lakejoin.enrich.key_matches import EqualKeys
 from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns, LakeColumn
 from lakejoin.enrich.leakage import explain_target_copy, predicts_alone
 from lakejoin.enrich.links import Link

@@ -312,7 +312,7 @@ def test_what_cannot_be_learned_is_refused(made: Made) -> None:
         joiner.fit(made.mine)
     with pytest.raises(InputError, match="no column 'twn'; did you mean 'town'"):
         LakeJoiner(made.index, on="twn").fit(made.mine, made.target)
-    with pytest.raises(InputError, match="joined by one of"):
+    with pytest.raises(InputError, match="by must be one of"):
         LakeJoiner(made.index, on="town", by="magic").fit(made.mine, made.target)
     twice = pd.concat([made.mine, made.mine[["own"]]], axis=1)
     with pytest.raises(InputError, match="several columns called 'own'"):

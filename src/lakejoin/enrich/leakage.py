@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.enrich.key_partners import PartnerTable, distinct_keys, distinct_tokens
+from lakejoin.enrich.key_matches import LinkedTable, distinct_keys, distinct_tokens
 from lakejoin.enrich.training_data import Target, mean_ranks
 from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
@@ -68,28 +68,28 @@ def find_copied_columns(
     )
     copied: CopiedColumns = {}
     for link_index, link in enumerate(links):
-        table = PartnerTable(snapshot, link.table)
+        table = LinkedTable(snapshot, link.table)
         keys = distinct_keys(sample, link.query_columns)
-        partners = link.partners(keys, table)
-        partner = np.append(partners.by_key, -1)[keys.of_row]
-        matched = np.flatnonzero(partner >= 0)
+        matches = link.matches(keys, table)
+        match = np.append(matches.by_key, -1)[keys.of_row]
+        matched = np.flatnonzero(match >= 0)
         if len(matched) < _FEWEST:
             continue
         others = [name for name in query_table.column_names if name not in link.query_columns]
         own = {name: _codes(sample[name], table) for name in others}
         for column_index, column in enumerate(table.columns):
-            held = table.distinct_pairs(column_index, partners)
+            held = table.distinct_pairs(column_index, matches)
             same = [
                 name
                 for name, codes in own.items()
-                if _is_same(codes[matched], partner[matched], held, name == column.name)
+                if _is_same(codes[matched], match[matched], held, name == column.name)
             ]
             if same:
                 copied[link_index, column_index] = tuple(same)
     return copied
 
 
-def _codes(column: pa.ChunkedArray, table: PartnerTable) -> Array:
+def _codes(column: pa.ChunkedArray, table: LinkedTable) -> Array:
     """The code of each row in the lake table's segment; negative for unknown values."""
     tokens, of_row = distinct_tokens(column, table.rules)
     codes = table.find(tokens).astype(np.int64)
@@ -97,28 +97,28 @@ def _codes(column: pa.ChunkedArray, table: PartnerTable) -> Array:
     return np.append(codes, -1)[of_row]
 
 
-def _is_same(codes: Array, partner: Array, held: Array, same_name: bool) -> bool:
-    """Whether the values are among those of each row's partner, but not of other partners."""
+def _is_same(codes: Array, match: Array, held: Array, same_name: bool) -> bool:
+    """Whether the values are among those of the matching lake rows, but not of other rows."""
     known = codes != -1
-    codes, partner = codes[known], partner[known]
+    codes, match = codes[known], match[known]
     distinct = len(np.unique(codes))
     if len(codes) < _FEWEST or distinct < 2:
         return False
-    share = np.isin(_pairs(partner, codes), held).mean()
+    share = np.isin(_pairs(match, codes), held).mean()
     if share < _SAME:
         return False
     if same_name and share >= _BY_NAME:
         return True
     shuffled = np.random.default_rng(0).permutation(len(codes))
-    chance = np.isin(_pairs(partner, codes[shuffled]), held).mean()
+    chance = np.isin(_pairs(match, codes[shuffled]), held).mean()
     if chance > 0.9:
         return False  # agreement proves nothing
     beyond = (share - chance) / (1 - chance)
     return bool(beyond >= (_SAME if distinct > _FEW else _SAME_OF_FEW))
 
 
-def _pairs(partner: Array, codes: Array) -> Array:
-    return np.where(codes < 0, -1, (partner.astype(np.int64) << 32) | np.maximum(codes, 0))
+def _pairs(match: Array, codes: Array) -> Array:
+    return np.where(codes < 0, -1, (match.astype(np.int64) << 32) | np.maximum(codes, 0))
 
 
 def find_own_versions(

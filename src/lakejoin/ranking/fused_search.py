@@ -54,19 +54,19 @@ if TYPE_CHECKING:
     from lakejoin.search.result import Result
     from lakejoin.search.searcher import Searcher
 
-_KEYS = 10  # query columns to search for if none is named
+_MAX_QUERY_COLUMNS = 10  # to search with if none is named
 _FETCHED = 150  # lake columns for each query column
 # How many of these are compared with chance, and row by row; fewer if many columns are searched.
 _AGAINST_CHANCE, _OF_EACH = 40, 28
 _BY_ROWS, _ROWS_OF_EACH = 10, 6
 _COMPOSITES = 2
-_POSSIBLE = 4  # tables to show that values can neither prove nor rule out
-_AS_LIKELY = 0.9  # as the likeliest of these
-_MORE_TABLES = 5  # beyond those shown, to extend: a longer key may rank higher
-_LIKELY = 400  # pairs of columns that share pieces; only the best are examined
+_MAX_POSSIBLE = 4  # tables to show that values can neither prove nor rule out
+_AS_LIKELY = 0.9  # share of the likeliest one's score that another such table needs
+_MORE_TABLES = 5  # beyond those shown whose keys are extended: a longer key may rank higher
+_MAX_PAIRS = 400  # pairs of columns that share tokens; only the best are examined
 _NAMED = 50  # lake columns with the name of a query column
-_FEWEST = 2  # values that must match
-_ALL = 0.95  # of the values
+_MIN_MATCHES = 2  # values that must match
+_NEARLY_ALL = 0.95  # share of the values that counts as all of them
 _NO_KEY = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
 _EXACT = SearchOptions("overlap", k=_FETCHED, others=True)
 _SKETCHED = SearchOptions("containment", min=0.3, others=True, verified=False)
@@ -126,8 +126,8 @@ def find_plausible_keys(query_table: QueryTable, searcher: Searcher) -> tuple[in
         for column_index in usable
         if profiles[column_index].type is not ColumnType.TEXT
     ]
-    few = max(_KEYS // 2, _KEYS - len(others))
-    return tuple([*texts[:few], *others, *texts[few:]][:_KEYS])
+    few = max(_MAX_QUERY_COLUMNS // 2, _MAX_QUERY_COLUMNS - len(others))
+    return tuple([*texts[:few], *others, *texts[few:]][:_MAX_QUERY_COLUMNS])
 
 
 class _Run:
@@ -206,7 +206,7 @@ class _Run:
             results += self._of_the_same_name(column_index, results)
         begin = self._add_time("overlap", begin)
         column = ColumnCandidates(self._query_table, column_index, self._names)
-        candidates = column.quick([result for result in results if result.matched >= _FEWEST])
+        candidates = column.quick([result for result in results if result.matched >= _MIN_MATCHES])
         few = self._options.choice is not None and not self._options.choice.is_every_column
         closely, by_rows = (_AGAINST_CHANCE, _BY_ROWS) if few else (_OF_EACH, _ROWS_OF_EACH)
         candidates = [
@@ -259,7 +259,7 @@ class _Run:
         excluded = self._searcher.excluded(self._query_table, self._column_indexes[0])
         known = _nearly_equal_columns(self._candidates)
         likely = find_rewritable_columns(
-            self._query_table, self._column_indexes, segments, excluded, _LIKELY, known
+            self._query_table, self._column_indexes, segments, excluded, _MAX_PAIRS, known
         )
         almost = find_almost_equal(self._candidates)
         tables = MAX_REWRITTEN_TABLES * (3 if self._options.choice else 1) + len(almost)
@@ -376,13 +376,13 @@ def _choose_possible(tables: Sequence[list[JoinCandidate]]) -> list[list[JoinCan
     refer = {
         candidates[0].query_columns
         for candidates in tables
-        if candidates[0].believed and candidates[0].signals.reference >= _ALL
+        if candidates[0].believed and candidates[0].signals.reference >= _NEARLY_ALL
     }
     chosen: list[list[JoinCandidate]] = []
     best: dict[tuple[str, ...], float] = {}
     for candidates in tables:
         first = candidates[0]
-        if first.possible and first.query_columns not in refer and len(chosen) < _POSSIBLE:
+        if first.possible and first.query_columns not in refer and len(chosen) < _MAX_POSSIBLE:
             most = best.setdefault(first.query_columns, first.join_score.score)
             if first.join_score.score >= _AS_LIKELY * most:
                 chosen.append(candidates)
@@ -391,7 +391,7 @@ def _choose_possible(tables: Sequence[list[JoinCandidate]]) -> list[list[JoinCan
 
 def _nearly_equal_columns(candidates: Sequence[JoinCandidate]) -> set[tuple[int, int, int]]:
     """Pairs of query and lake columns with nearly all values equal."""
-    nearly_equal = [candidate for candidate in candidates if candidate.signals.share >= _ALL]
+    nearly_equal = [candidate for candidate in candidates if candidate.signals.share >= _NEARLY_ALL]
     return {
         (column_index, location.segment_index, column)
         for location in (candidate.location for candidate in nearly_equal)

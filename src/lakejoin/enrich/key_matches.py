@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakejoin.store.distance_limits import DistanceLimit
     from lakejoin.store.snapshot import Snapshot
 
-_MOSTLY = 0.9  # share of distinct values that must be numbers
+_MIN_NUMBERS = 0.9  # share of distinct values that must be numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class LinkedTable:
     def mean_numbers(self, column_index: int, matches: KeyMatches) -> Array | None:
         """The mean number of each match's rows; None if the column is not numeric."""
         codes, distinct, inverse = self._cells(column_index, matches)
-        numbers = parse_numbers(self.tokens(distinct), _MOSTLY)
+        numbers = parse_numbers(self.tokens(distinct), _MIN_NUMBERS)
         if numbers is None:
             return None
         known = codes != NULL

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 ROWS = "rows"  # the column with the number of rows of a match
-_COLUMNS = 100  # examined per table
+_MAX_COLUMNS = 100  # examined per table
 _COVERED, _FEWEST = 0.05, 10  # share and number of sampled rows that must get a value
-_REPEATED = 0.5  # most distinct texts per row: one that occurs once says nothing of other rows
+_MAX_UNIQUENESS = 0.5  # distinct texts per row: one that occurs once says nothing of other rows
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class _Reader:
         columns = []
         if self._several:
             columns.append(self._values(-1, ROWS, ROWS, self._counts))
-        for index, column in enumerate(self._table.columns[:_COLUMNS]):
+        for index, column in enumerate(self._table.columns[:_MAX_COLUMNS]):
             if column.name not in self._link.lake_columns and column.profile.distinct > 1:
                 columns.append(self._column(index, column.name))
         useful = [column for column in columns if self._is_useful(column)]
@@ -175,7 +175,9 @@ class _Reader:
         if rows < max(_FEWEST, _COVERED * int(self._rows_of_key.sum())):
             return False
         distinct = len(np.unique(values.by_key[present]))
-        return distinct > 1 and not (values.texts and distinct > _REPEATED * int(present.sum()))
+        return distinct > 1 and not (
+            values.texts and distinct > _MAX_UNIQUENESS * int(present.sum())
+        )
 
 
 def _named(values: ColumnValues, several: bool, taken: set[str]) -> ColumnValues:

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from lakejoin.enrich.links import Link
     from lakejoin.store.snapshot import Snapshot
 
-_ROWS = 300  # rows of the query table that are compared
+_COMPARED_ROWS = 300  # of the query table
 _FEWEST = 10
 _SAME, _SAME_OF_FEW, _FEW = 0.5, 0.95, 10  # agreement beyond chance; for few distinct values
 _BY_NAME = 0.98
-_MOST_COLUMNS = 0.8  # share of copied columns that makes a table a version
+_VERSION_SHARE = 0.8  # share of copied columns that makes a table a version
 _COPIED, _RANKED = 0.99999, 0.9999  # correlation of numbers, and of ranks
 _DIGITS = range(-6, 7)  # decimals to which numbers may have been rounded
 _OF_SPREAD = 0.4  # of the standard deviation: a coarser last digit proves nothing
 _OF_DIGIT = 0.65  # half of the last digit, and the error of the fitted line
-_RENAMED = 0.99  # rows whose class always has the same other name
+_MIN_ONE_TO_ONE = 0.99  # share of rows whose class always has the same other name
 # A column that nearly predicts the target alone is noted but not left out: the class of this share
 # of rows, or numbers or ranks with this correlation.
 _ALONE, _NEARLY = 0.99, 0.98
@@ -64,7 +64,7 @@ def find_copied_columns(
     """Find the lake columns that copy the query table, judged by some rows; it may include the
     target."""
     sample = query_table.take(
-        rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows))).astype(np.int64)]
+        rows[np.linspace(0, len(rows) - 1, min(_COMPARED_ROWS, len(rows))).astype(np.int64)]
     )
     copied: CopiedColumns = {}
     for link_index, link in enumerate(links):
@@ -129,7 +129,7 @@ def find_own_versions(
     for index, link in enumerate(links):
         others = [name for name in columns if name not in link.query_columns]
         copied = {name for (of, _), names in same.items() if of == index for name in names}
-        if len(copied) >= 2 and len(copied) >= _MOST_COLUMNS * len(others):
+        if len(copied) >= 2 and len(copied) >= _VERSION_SHARE * len(others):
             why = f"it has {len(copied)} columns of the table with the same values: a version of it"
             versions[index] = LeftOut(link.table, "", why)
     return versions
@@ -189,7 +189,7 @@ def _one_to_one(theirs: Array, classes: Array) -> bool:
     np.add.at(table, (values, names), 1)
     best = table.max(axis=1).sum(), table.max(axis=0).sum()
     # In both directions: a value that only implies the class is a good predictor, not a copy.
-    return bool(min(best) >= _RENAMED * len(theirs))
+    return bool(min(best) >= _MIN_ONE_TO_ONE * len(theirs))
 
 
 def predicts_alone(

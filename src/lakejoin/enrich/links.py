@@ -209,8 +209,8 @@ class _Linker:
 TEXT_TYPES = (ColumnType.TEXT, ColumnType.MIXED)
 MOST_TEXTS = 20_000  # most distinct texts of a lake column that are compared one by one
 _SIMILAR_COLUMNS, _MEANING_COLUMNS = 12, 15  # columns examined
-_SAMPLE = 200  # texts searched by meaning
-_CONTAINED = 0.3  # share of the values that must match
+_SAMPLE_TEXTS = 200  # searched by meaning
+_MIN_CONTAINED = 0.3  # share of the values that must match
 
 
 def find_similar_tables(lake: Lake, query: pa.Table, key: str, known: set[str]) -> Iterator[Link]:
@@ -254,9 +254,9 @@ def find_meaning_tables(lake: Lake, query: pa.Table, key: str, known: set[str]) 
         return
     tau = default_tau(meaning.identity)
     keys = distinct_keys(query, [key]).table
-    sample = np.sort(np.random.default_rng(0).permutation(keys.num_rows)[:_SAMPLE])
+    sample = np.sort(np.random.default_rng(0).permutation(keys.num_rows)[:_SAMPLE_TEXTS])
     for result in lake.similar(keys.take(sample), key, _MEANING_COLUMNS):
-        if result.table not in known and result.containment >= _CONTAINED:
+        if result.table not in known and result.containment >= _MIN_CONTAINED:
             known.add(result.table)
             names = result.columns
             joins = EqualKeys(names), MeaningKeys(names, tau, meaning.encoder)

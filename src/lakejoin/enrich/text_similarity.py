@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _PRECISION = 0.9
 _BLOCK = 1 << 10  # texts compared at a time
-_LEAST = 0.4  # lower limit of the learned similarity
-_REACH = 0.05  # share of texts that must be joined if there is no other evidence for a table
+_MIN_SIMILARITY = 0.4  # lower limit of the learned similarity
+_MIN_JOINED = 0.05  # share of texts that must be joined if there is no other evidence for a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def learn_matcher(
         if join is None:
             return None
         matches = join.matches
-        if len(np.unique(matches.left_rows)) < _REACH * len(mine):
+        if len(np.unique(matches.left_rows)) < _MIN_JOINED * len(mine):
             return None
     else:
         matches = fuzzy_matches(mine, theirs, options, equal)
@@ -122,7 +122,7 @@ def _least(alike: Array, right: Array) -> float:
     """The least similarity at which the precision holds; more than 1 if there is none."""
     order = np.argsort(-alike, kind="stable")
     share = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
-    fits = np.flatnonzero((share >= _PRECISION) & right[order] & (alike[order] >= _LEAST))
+    fits = np.flatnonzero((share >= _PRECISION) & right[order] & (alike[order] >= _MIN_SIMILARITY))
     return float(alike[order][fits[-1]]) if len(fits) else 2.0
 
 

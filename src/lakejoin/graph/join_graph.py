@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakejoin.store.graph_files import GraphOptions
     from lakejoin.store.snapshot import Snapshot
 
-_AT_ONCE = 1 << 20  # pairs that are read together
+_PAIRS_AT_ONCE = 1 << 20  # read together
 
 
 class JoinGraph:
@@ -68,7 +68,7 @@ class JoinGraph:
             len(self._earlier.still_valid(file.pairs_of(np.arange(*columns))))
             for segment in range(len(self._stored.segments))
             if (file := self._stored.pairs(segment)) is not None
-            for columns in cut_ranges(file.start, _AT_ONCE)
+            for columns in cut_ranges(file.start, _PAIRS_AT_ONCE)
         )
 
     def __len__(self) -> int:
@@ -107,7 +107,7 @@ class JoinGraph:
             if segment < 0 or not starts:
                 continue
             first = self.nodes.first_columns(segment)
-            for begin, end in cut_ranges(sum(starts[1:], starts[0]), _AT_ONCE, first):
+            for begin, end in cut_ranges(sum(starts[1:], starts[0]), _PAIRS_AT_ONCE, first):
                 pairs = self.pairs_of(segment, np.arange(begin, end))
                 edges = self._chosen(pairs, min, numbers)
                 if len(edges):

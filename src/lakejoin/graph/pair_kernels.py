@@ -16,7 +16,7 @@ from numba import njit
 from lakejoin.kernels.jit import kernel
 from lakejoin.model import Array
 
-_STEP = 6  # a binary search costs about as much as reading this many entries in a row
+_SEARCH_COST = 6  # a binary search costs about as much as reading this many entries in a row
 
 
 class ContainedColumns(NamedTuple):
@@ -186,7 +186,7 @@ def _rest(
             counts[x] = 0
     if remaining == 0 or steps == 0:
         return remaining
-    if entries <= _STEP * steps * remaining:
+    if entries <= _SEARCH_COST * steps * remaining:
         for at in range(begin, end):
             group = groups[at]
             for m in range(start[group], start[group + 1]):

@@ -101,16 +101,16 @@ def gather_columns(
         on: distinct_keys(sample, on) for on in dict.fromkeys(link.query_columns for link in links)
     }
     values: list[ColumnValues] = []
-    met = {}
+    matched = {}
     taken = set(query.column_names)
     for index, link in enumerate(links):
         table = LinkedTable(snapshot, link.table)
         matches = link.matches(keys_on[link.query_columns], table)
-        met[index] = np.append(matches.matched, False)[keys_on[link.query_columns].of_row]
+        matched[index] = np.append(matches.matched, False)[keys_on[link.query_columns].of_row]
         reader = _Reader(index, link, table, matches, keys_on[link.query_columns])
         values += reader.columns(taken)
     of_rows = {on: keys.of_row for on, keys in keys_on.items()}
-    return GatheredColumns(tuple(links), rows, row_keys, of_rows, tuple(values), met)
+    return GatheredColumns(tuple(links), rows, row_keys, of_rows, tuple(values), matched)
 
 
 def sample_keys(

@@ -138,7 +138,7 @@ def test_numbers_join_where_names_say_that_they_number_the_same(lake: Lake) -> N
     (path,) = lake.paths("cars.csv", "types.csv")
     assert [(join.column, join.other_column) for join in path.joins] == [("type_id", "id")]
     assert path.rows == path.joined == 90
-    assert not len(lake.paths("cars.csv", "count.csv")), "all its numbers are there, by accident"
+    assert not len(lake.paths("cars.csv", "count.csv")), "all its numbers are there, by coincidence"
 
 
 def test_a_reference_is_found_among_very_many_columns_with_the_same_numbers(lake: Lake) -> None:

@@ -1,4 +1,4 @@
-"""How long does it take to find out which columns of two tables should be equated?
+"""How long does it take to find out which columns to join two tables on?
 
     python benchmarks/predicates_speed.py [--tpch FOLDER] [--scales 0.1,0.3,1] [--data FOLDER]
         [--only times,rules] [--limit 10]

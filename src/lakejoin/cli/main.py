@@ -110,7 +110,7 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="lakejoin")
 def cli() -> None:
-    """Find the tables of a data lake that join with yours, see why, and join them.
+    """Find the tables in a data lake that join with yours, see why, and join them.
 
     The index is ./.lakejoin, or what $LAKEJOIN_INDEX or --index names. Every command takes --json.
     """

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 INSTRUCTIONS = (
-    "lakejoin has indexed the values of all tables of a data lake. Use search to find tables that "
+    "lakejoin has indexed the values of all tables in a data lake. Use search to find tables that "
     "join with a table and what they would add, describe and preview to look at tables, and join "
     "to see how two tables join or to write the result to a new file. A table is the path of a "
     "file, or the name of a table in the lake. Answers are short and say what they leave out. "

@@ -25,9 +25,9 @@ Pairs = set[tuple[Hashable, Hashable]]
 class Case:
     """Two tables and the truth: the pairs of identities (of a left and a right row) that join.
 
-    An identity is what the truth speaks of: the row itself, its id, or the values that join. `on`
-    are the columns that truly join, told to whoever is told columns; `key` is the side that has
-    each thing once.
+    An identity is what the truth refers to: the row itself, its id, or the values that join. `on`
+    are the columns that really join, for contenders that are given columns; `key` is the side that
+    has each thing once.
     """
 
     name: str

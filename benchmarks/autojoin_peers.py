@@ -1,6 +1,6 @@
-"""Fuzzy joins of others on the same cases, told the columns that truly join.
+"""Fuzzy joins of other libraries on the same cases, given the columns that really join.
 
-Each joins a text of the side that is no key with at most one text of the key; equal texts count
+Each joins a text of the non-key side with at most one text of the key; equal texts count
 once and stand for all their rows. rapidfuzz and skrub need a threshold, and have it from the truth:
 the best one of every case (nobody could know that one), or the one that is best for a set of
 cases on average. AutoFuzzyJoin finds its own; it needs a Python of its own (see

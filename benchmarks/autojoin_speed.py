@@ -42,7 +42,7 @@ PAIRS = 10_000_000  # that rapidfuzz compares at most
 
 
 class Stages:
-    """Takes the time of every stage that it is told of, in all, and of the processor."""
+    """Measures the elapsed and CPU time of every stage that it is notified of."""
 
     def __init__(self) -> None:
         self.cpu = time.process_time()

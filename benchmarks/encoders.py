@@ -6,7 +6,7 @@ Quality: for every query of a labelled set its nearest target is taken; it is ri
 labelled. F1 is that of the best threshold of each set; "one tau" is F1 at a single threshold for
 all sets, chosen on the half for tuning; AUC is the chance that a right pair is nearer than a
 query's nearest wrong target. Means over sets, for the tuning half and the half held out (split by
-family, so that no two sets about the same things are in both). Queries with an equal partner are
+family, so that no two sets about the same things are in both). Queries with an equal match are
 left out: equality finds those. Then precision and recall of all pairs within a distance, which is
 what a search by meaning joins. References: edit distance, sorted words, Jaccard of words and of
 trigrams. `--tune` prints a longer list of mixes; `--also` adds a file of word vectors, alone and

@@ -13,7 +13,7 @@ with the targets in them: to pass them over is part of the task.
 - dividend: the dividend yield of the companies of a stock index, known how the exchange lists them
   ("3M Company Common Stock"); other tables call them by their names.
 
-`match` is the share of rows that a table has a partner for, on average over the tables that join.
+`match` is the share of rows that match in a table, on average over the tables that join.
 Scores are means over the folds of a cross-validation, with the standard deviation over the folds:
 RMSE, of which less is better, or micro-F1. Columns are chosen anew in each fold, by its other rows
 alone; a forest of random trees is the model for all. The lift is against no join, and against equal

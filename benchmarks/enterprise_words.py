@@ -1,6 +1,6 @@
 """Values of a made-up company: names, addresses, and ids of every kind, from a seed.
 
-Ids that look alike are drawn from the same small space, so that unrelated ones meet by chance.
+Ids that look alike are drawn from the same small space, so that unrelated ones match by chance.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ The indexes are built once, below `--work`. A key is right if it is listed, or i
 with further columns that change no row. Where values have to be rewritten, the number of rows must
 also be within a tenth of the right one. For tables without a join, no answer is the right one.
 
-- rows beyond: the rows that the first key joins, less those of the right key, where it is more.
+- extra rows: the rows that the first key joins, less those of the right key, where it is more.
   They are counted on texts in lower case without outer blanks; if values are rewritten, lakejoin's
   own number of rows is taken;
 - multiplied: the pairs with at least a tenth more rows than are right.
@@ -305,7 +305,7 @@ def ask_all(cases: Sequence[Case], ask: Ask) -> list[Outcome]:
 
 
 SURE = (0.0, 0.6, 0.85, 0.95, 1.01)  # of the joins in each range, about that share is right
-HEAD = f"{'':22} pairs  found  right            rows beyond  multiplied  CPU seconds  (slowest)"
+HEAD = f"{'':22} pairs  found  right             extra rows  multiplied  CPU seconds  (slowest)"
 
 
 def figures(found: Sequence[Outcome]) -> dict[str, Any]:

@@ -1,14 +1,14 @@
-"""Do the tables stand first that a person would put first? Fused search against each engine alone.
+"""Do the tables rank first that a person would put first? Fused search against each engine alone.
 
     python benchmarks/fused_quality.py DATA --index INDEX
 
-DATA/queries/questions.json has questions about tables of the lake that INDEX is an index of: the
-columns that are asked for (`table`, `on`), the tables that are `right`, and those that share values
-by accident (`accidental`). Every engine gives columns; here a table stands where the first of its
-columns does. By meaning it is asked as a user would, for what has partners for 60 % of the values:
-without that bound it takes long (`--engines` leaves engines out). An engine that cannot be asked a
-question is measured without it, and the line says how many it answered. A question `by` distance is
-for the fused search and that by distance.
+DATA/queries/questions.json has questions about tables in the lake that INDEX was built from: the
+columns to search with (`table`, `on`), the tables that are `right`, and those that share values
+only by coincidence (`accidental`). Engines return columns; here a table ranks where its first
+column does. The search by meaning runs as a user would run it, for columns that match 60 % of the
+values: without that bound it takes long (`--engines` leaves engines out). An engine that cannot
+answer a question is measured without it, and its line says how many it answered. A question `by`
+distance is only for the fused search and the search by distance.
 
 - RR: one by the place of the first right table;
 - P@5, P@10: the right ones among the first, of as many as could be (5 or 10, or all right ones);
@@ -56,7 +56,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Tables in order, and those that were told apart as accidental."""
+    """Tables in order, and those that were listed separately as coincidental."""
 
     found: tuple[str, ...]
     apart: tuple[str, ...] = ()

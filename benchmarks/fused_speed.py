@@ -1,14 +1,14 @@
-"""How long does a fused search take until it shows something, and until all is known?
+"""How long does a fused search take to its first answer, and to its last?
 
     python benchmarks/fused_speed.py FOLDER [--index INDEX ...]
 
-It is asked which tables join with tables of ten columns, none of them named, by everything that the
-index can be searched by. The lakes are those of a made-up company (`enterprise_lake.py`) with 200,
-1,000 and 4,000 tables of noise, made once below FOLDER, and any INDEX of yours. The company is
-asked what joins with extracts in which its orders, customers and products stand in one table; an
-index, with tables of its own that have ten columns. Each is asked in turn, several times, in a
-process that has searched before. Medians and the slowest are told, and the time by part. On a
-machine that does other things as well, CPU seconds (of all threads) say more than seconds do.
+It searches with tables of ten columns, none of them named, with every engine that the index
+supports. The lakes are those of a made-up company (`enterprise_lake.py`) with 200, 1,000 and 4,000
+tables of noise, generated once below FOLDER, and any INDEX of yours. The company's lake is searched
+with extracts that combine orders, customers and products in one table; an index, with its own
+tables of ten columns. Each search runs several times, in a warm process. The output has the median,
+the slowest, and the time by stage. On a busy machine, trust CPU seconds (of all threads) more than
+elapsed ones.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def extracts(made: Company) -> dict[str, dict[str, list[str]]]:
 
 
 def tables_of_width(lake: Lake, width: int = WIDTH, count: int = _QUERIES) -> dict[str, str]:
-    """Some tables of the lake with so many columns, the same ones every time."""
+    """Some tables in the lake with so many columns, the same ones every time."""
     names = [
         one.name
         for one in lake.tables()

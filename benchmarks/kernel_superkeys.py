@@ -3,10 +3,10 @@
     python benchmarks/kernel_superkeys.py [--index INDEX] [--cells 10] [--repeats 7] [--quality]
 
 Values: every distinct value of an index's searched columns (its largest segment), or of a generated
-Open-Data-like lake. Each kind and size of filter hashes them all; for `xash` counting characters
-(once a segment) is told beside. Peers: the Bloom filter of the paper's comparison as its Python
-does it (one seeded hash a function; here XXH3) and XASH character by character in Python, both on a
-part of the values.
+Open-Data-like lake. Each kind and size of filter hashes them all; for `xash`, counting characters
+(once per segment) is reported separately. Peers: the Bloom filter of the paper's comparison, as its
+Python code does it (one seeded hash per function; here XXH3), and XASH character by character in
+Python, both on some of the values.
 
 Rows: super keys of rows of five values, more than any cache holds, each tested against a key of two
 values, for a query of a thousand values in the initial column. Bytes are those of the super keys,

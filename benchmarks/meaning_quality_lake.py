@@ -30,7 +30,7 @@ RIGHT, DOUBTFUL = 0.5, 0.2
 
 @dataclass(frozen=True)
 class Asked:
-    """A query column, and by column of the lake whether it is right (1), wrong (0), unsure (-1)."""
+    """A query column, and by column in the lake whether it is right (1), wrong (0), unsure (-1)."""
 
     name: str
     kind: str

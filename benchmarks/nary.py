@@ -15,7 +15,7 @@ alone (algorithm 1); XASH's parts one by one (figure 5); keys of 2 to 10 columns
 choice of the initial column (7.5.4). There, and in the paper's MATE, a row is tested against every
 combination of its initial value; by default ours tests only as many as are worth it.
 
-Real queries are two random text or integer columns of tables of the lake, grouped by their number
+Real queries are two random text or integer columns of tables in the lake, grouped by their number
 of combinations as in the paper's table 1; their own table is left out.
 """
 

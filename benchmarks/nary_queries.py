@@ -24,7 +24,7 @@ KEYS = (ColumnType.TEXT, ColumnType.INTEGER)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A key to search for. `own` is the number, among all tables of the lake, of the table that it
+    """A key to search for. `own` is the number, among all tables in the lake, of the table that it
     is from, which must not be found."""
 
     name: str

@@ -1,4 +1,4 @@
-"""What others would equate: FastFK and SMaSh, as the paper on schemaless joins runs them.
+"""Which columns others would join on: FastFK and SMaSh, as the paper on schemaless joins runs them.
 
 Written after what is published, on the same numbers for values that lakejoin uses, two tables at a
 time.

@@ -5,8 +5,8 @@
 `|` between them). TPC-H is made by `tpchgen-cli` (of PyPI), with the keys that its standard gives.
 
 A case is two tables with at least one foreign key between them, in either direction. Each foreign
-key is one truth. A table that refers to itself is no case: joined with itself, every row meets
-itself, and no preference could like anything better.
+key is one truth. A table that refers to itself is not a case: joined with itself, every row matches
+itself, and no preference could rank anything higher.
 """
 
 from __future__ import annotations

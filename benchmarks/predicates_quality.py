@@ -1,4 +1,4 @@
-"""Are the columns equated that the keys of a database would equate?
+"""Does the best predicate join tables on the keys that the database declares?
 
     python benchmarks/predicates_quality.py [--data FOLDER] [--tpch FOLDER] [--scale 1] [--detail]
 
@@ -18,8 +18,8 @@ Every two tables with a foreign key between them are asked for the best predicat
 share of its pairs that are in the key, recall the share of the key's pairs that are in it. Where
 two tables have several foreign keys, any of them is right: the predicate is compared with each, and
 the best counts. A closed predicate holds all pairs that are equal in its join, so it has more pairs
-than the key where a table repeats columns of another. lakejoin also tells its core (`enough`), few
-of these pairs that make the same join, and that is measured too.
+than the key where a table repeats columns of another. lakejoin also reports its core (`enough`),
+few of these pairs that make the same join, and that is measured too.
 
 Where scores are equal, lakejoin takes columns that are called alike. So that nothing depends on
 names, which the paper does not have, all is measured again with columns that are called nothing in

@@ -1,4 +1,4 @@
-"""How long does it take to find out which columns of two tables should be equated?
+"""How long does it take to find out which columns to join two tables on?
 
     python benchmarks/predicates_speed.py [--tpch FOLDER] [--scales 0.1,0.3,1] [--data FOLDER]
         [--only times,rules] [--limit 10]
@@ -14,7 +14,7 @@ Beside them FastFK and SMaSh (`predicates_baselines.py`) and, as a yardstick, Du
 join of every single pair of columns, from the files on.
 `rules`: the same without one or both pruning rules (the paper's figure 5), at the smallest scale; a
 search of more than `--limit` seconds is cut and counts with that time.
-How the time grows is told by the seconds for a million rows at every scale.
+The seconds per million rows at every scale show how the time grows.
 
 Every pair runs in a process of its own, warm (what is compiled is compiled). Seconds are those of
 the processor, in all threads: searches and baselines have one, so that is what they take where

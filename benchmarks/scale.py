@@ -53,7 +53,7 @@ def build(lake: Path, index: Path, memory: int) -> dict[str, Any]:
 
 
 def asked(index: Path, number: int) -> list[Any]:
-    """Every n-th table of the lake, all its columns."""
+    """Every n-th table in the lake, all its columns."""
     import lakejoin
     from lakejoin.search.options import SearchOptions
 

@@ -7,7 +7,7 @@ algorithms (the early-stopping merge, which is `auto`; MergeList over distinct l
 JOSIE) against DuckDB over the same inverted table and, on the smallest lakes, against
 SetSimilaritySearch. CPU time on one thread; all must give the same scores, or the run ends.
 
-Queries are columns of the lake, sampled by size as in thesis 3.5.2. Both sides get a query as
+Queries are columns in the lake, sampled by size as in thesis 3.5.2. Both sides get a query as
 numbers (codes, hashes): finding the codes of texts in the dictionaries is timed apart.
 """
 

@@ -2,14 +2,14 @@
 
     python benchmarks/server.py INDEX [--soak 300] [--peer-python PYTHON]
 
-Users ask without a pause, each about other tables, so that nothing is in the cache; then the same
-again, so that all is. Searches are fused ones, previews are of the joins that searches find.
-Windows of 200 rows are also asked for while eight users search. The server is started for this,
-with an empty cache. Seconds depend on what else the machine does: the load is told with each
-figure, and the CPU time that the server and its children took for a request.
+Users send requests without a pause, each about other tables, so that nothing is in the cache; then
+the same requests again, so that everything is. Searches are fused, previews are of the joins that
+searches find. Windows of 200 rows are also requested while eight users search. The server is
+started for this, with an empty cache. Seconds depend on what else the machine does, so each figure
+comes with the load, and with the CPU time that the server and its children took per request.
 
-`--soak` then asks an hour's worth of mixed requests in so many seconds, and tells how memory grows:
-what the processes hold beside mapped files, as a line through samples once all is warm.
+`--soak` then sends an hour's worth of mixed requests in that many seconds, and shows whether memory
+grows: what the processes hold besides mapped files, as a line fitted to samples once all is warm.
 
 The peer for rows is datasette, if `--peer-python` names a Python that has it; for searches and
 previews there is none that serves them.

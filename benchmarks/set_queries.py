@@ -1,4 +1,4 @@
-"""Queries for a lake of sets: columns of the lake itself, sampled by size as in thesis 3.5.2.
+"""Queries for a lake of sets: columns in the lake itself, sampled by size as in thesis 3.5.2.
 
 A band of sizes has ten intervals of equal width, and each gives equally many queries, where the
 lake has them. As in the thesis, the values that count for the size are those that some other column
@@ -27,7 +27,7 @@ _TRIED = 400  # columns looked at for every query wanted, before an interval is 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetQuery:
-    """One query: a column of the lake, its tokens, and their codes in every segment."""
+    """One query: a column in the lake, its tokens, and their codes in every segment."""
 
     band: int
     size: int  # distinct values
@@ -100,7 +100,7 @@ def _choose(lake: SetLake, each: int, seed: int) -> list[tuple[int, int, int, in
 
 
 def _occurrences(lake: SetLake) -> Array:
-    """In how many columns of the lake each token stands: none, one, or two and more."""
+    """In how many columns in the lake each token stands: none, one, or two and more."""
     seen = np.zeros(_most(lake) + 1, dtype=np.uint8)
     for one in lake.segments():
         _mark(one.array("group_start"), one.array("list_start"), one.array("tokens"), seen)

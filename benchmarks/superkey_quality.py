@@ -2,8 +2,8 @@
 
 For each table with at least two searched columns and ten rows, up to 200 draws of a row, a searched
 column, and the value that another row has in that column; draws whose value the first row has
-anywhere do not count. A filter is worth what it refuses of these: they are the partial matches that
-a search on several columns meets. Tables count alike, however large.
+anywhere do not count. A filter is as good as the share of these that it rejects: they are the
+partial matches that a search on several columns runs into. All tables count the same, large or not.
 """
 
 from __future__ import annotations

@@ -2,23 +2,23 @@
 
     python benchmarks/union_quality.py LAKE FOLDER [--tables 45]
 
-LAKE is a folder of CSV files; tables are taken whose headers differ, from as many sources as there
-are. Each is cut, from a seed, so that the truth is known:
+LAKE is a folder of CSV files; tables with different headers are taken from as many sources as
+possible. Each is cut up, from a seed, so that the truth is known:
 
-- its rows into five parts, at random or one after the other. The first is what is asked for, the
-  others go into the lake that is made in FOLDER: with columns in another order, some left out, and
-  names as they were, half of them changed, or all of them changed to names that say nothing;
+- its rows into five parts, at random or one after the other. The first is the query; the others go
+  into the lake that is generated in FOLDER, with columns in another order, some left out, and names
+  unchanged, half of them changed, or all of them changed to meaningless ones;
 - some of its columns into another table that has the rows of the first part and a column that
-  identifies them: it joins, and nothing of it could be appended.
+  identifies them: it joins, and none of its rows could be appended.
 
-Figures, over the tables: P@4, the right ones among the first four (there are four); R@10, the share
-of them among the first ten; `told right`, the right ones among all that are told, ten at most;
-`above`, tables that only join and stand above a right one; and of the columns that were put
-together in the right tables, the share that is right, and the share of the right ones that was
+Figures, over the tables: P@4, the share of right tables among the first four (there are four);
+R@10, the share of them among the first ten; `told right`, the share of right tables among all
+results, at most ten; `above`, tables that only join but rank above a right one; and of the aligned
+columns of the right tables, the share that is right, and the share of the right pairs that was
 found.
 `names` ranks tables by the share of column names that both have, `overlap` by the sum of the best
-containments of my columns, from the exact engine. Other parts of the lake that could be appended by
-right, though they were not cut from the same table, count as wrong.
+containments of the query columns, from the exact engine. Other parts of the lake that could rightly
+be appended, though they were not cut from the same table, count as wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Compiled code that the peers share: partners become hits by column, borders are looked at twice.
+"""Compiled code that the peers share: matches become hits by column, and borderline pairs are
+checked twice.
 
 A distance counts if its square is at most `limit_of(radius)`, computed in float64 from the float32
 vectors: the rule that lakejoin's own search has.

@@ -10,7 +10,7 @@ largest. So values repeat over columns, and nothing but equal values and spellin
 
 Queries are columns of the same kind that are not in the lake, half of their values in a spelling of
 their own. For every query, every tau of 2, 4, 6 and 8 % and every T of 20, 40, 60 and 80 % one
-column is planted of which T of the query's values have partners within tau, but not within
+column is planted in which T of the query's values have matches within tau, but not within
 tau - 2 %: there are joinable columns at every tau and T, and more with every step of tau.
 """
 

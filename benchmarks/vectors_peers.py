@@ -1,8 +1,8 @@
 """What others would do, single-threaded, on the same vectors: range searches, then a count.
 
 Every peer answers the same question exactly: for each column, how many of the query's vectors have
-a partner within the radius. All share the code that counts (`vectors_counting`), so that only the
-search for partners differs. Where a library computes in float32, pairs near the border are computed
+a match within the radius. All share the code that counts (`vectors_counting`), so that only the
+search for matches differs. Where a library computes in float32, pairs near the border are computed
 again in float64, so that all answers are equal.
 """
 
@@ -32,7 +32,7 @@ class Contender(Protocol):
     """One way of answering; made from a lake, which is not timed with its answers."""
 
     def search(self, queries: Array, radius: float, least: int) -> Answer:
-        """The columns in which at least so many of the vectors have a partner."""
+        """The columns in which at least so many of the vectors have a match."""
 
 
 class MatrixProduct:

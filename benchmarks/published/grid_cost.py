@@ -1,8 +1,8 @@
 """How many levels should a grid have? By the cost model of section III-E of the paper.
 
 Equation 1: the expected number of distances is the sum, over the queries, of how many vectors are
-in the leaves that the query's square meets. More levels give smaller leaves with fewer of them, and
-more leaves to read from the inverted index; the best number is where one outweighs the other.
+in the leaves that the query's square touches. More levels give smaller leaves with fewer of them,
+and more leaves to read from the inverted index; the best number is where one outweighs the other.
 
 Two things are not as printed. Equation 1 sums over candidate pairs, and so counts the vectors
 around a query once for each of its leaves: on clustered vectors of 50 dimensions that is least for

@@ -1,4 +1,4 @@
-"""Find the tables of a data lake that join with yours, see why, and join them.
+"""Find the tables in a data lake that join with yours, see why, and join them.
 
 >>> lake = lakejoin.open("data.index")
 >>> lake.search("mine.csv", on="city")[0].table

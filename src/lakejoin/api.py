@@ -35,7 +35,7 @@ def index(
     """Build or refresh the index of a lake; returns a report of what was done.
 
     `lake` is a file, a folder, a glob, or several of them; by default, the files that the index was
-    built from. `spark` is a Spark session of yours, which is left running, or a `Cluster` that says
+    built from. `spark` is your Spark session, which is left running, or a `Cluster` that says
     where to start one. Without it, the running session is used, or one is started on this machine
     and stopped again.
 
@@ -107,7 +107,7 @@ def join(
     or `fuzzy` alone. `meaning` joins each left row with the row nearest in meaning. `nearest` joins
     it with the nearest number, time or coordinates (two pairs of columns: latitude and longitude).
     The default is `auto`; but if `on` is given and any rows match by equal values, nothing else is
-    tried. `options` has the rest: how near matches must be, one partner per row, aggregation.
+    tried. `options` has the rest: how near matches must be, one match per row, aggregation.
 
     >>> towns = {"town": ["Bern", "Ulm", "Zug"], "people": [134, 126, 31]}
     >>> codes = {"place": ["ULM", "bern"], "code": ["UL", "BE"]}
@@ -140,7 +140,7 @@ def predicates(
     most: int | None = 100_000,
     progress: Progress | None = None,
 ) -> Predicates:
-    """Find the best join predicates (sets of column pairs to equate) for a preference.
+    """Find the best join predicates (sets of column pairs to join on) for a preference.
 
     Tables are as for `join`. Names and types do not matter: every set of column pairs with a
     non-empty join is a candidate. Only closed predicates are returned: those that contain every

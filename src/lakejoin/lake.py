@@ -99,7 +99,7 @@ class Lake(LakeSearch):
         return LakeTable(self._snapshot, *self._snapshot.table(name))
 
     def search(self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K) -> FusedAnswer:
-        """Find the `k` tables of the lake that join best with `table`, with every engine.
+        """Find the `k` tables in the lake that join best with `table`, with every engine.
 
         `table` is a path (`book.xlsx#sheet` for a part of a file), the name of a table in the lake,
         a `LakeTable`, a table that was read, or a frame (pandas, polars, Arrow, DuckDB, a mapping
@@ -110,7 +110,7 @@ class Lake(LakeSearch):
         called; `{"country": "land", "name": None}` allows only the lake column `land` for
         `country`.
 
-        Tables that overlap only by coincidence are kept apart in `answer.misses`; the table itself
+        Tables that overlap only by coincidence are listed in `answer.misses`; the table itself
         and its copies are left out.
 
         >>> answer = lake.search("mine.csv", on="city")
@@ -191,11 +191,11 @@ class Lake(LakeSearch):
         return FusedOptions(choice, k, notes, since)
 
     def union(self, table: Any, k: int = DEFAULT_K) -> UnionAnswer:
-        """Find the tables of the lake whose rows could be appended to `table`, best first: how
+        """Find the tables in the lake whose rows could be appended to `table`, best first: how
         their columns align with those of `table`, and how many of their rows are new.
 
         `table` is as for `search`. Copies and versions of it, and tables that are better joined
-        with it, are kept apart in `answer.misses`.
+        with it, are listed in `answer.misses`.
 
         >>> answer = lake.union({"name": ["Rome", "Ulm"], "land": ["Italy", "Germany"]})
         >>> answer[0].table, answer[0].new_rows
@@ -224,8 +224,8 @@ class Lake(LakeSearch):
         """Find paths of at most `joins` joins from one table to another: the `k` paths that keep
         the most rows of the first table, each with its SQL.
 
-        Each end is a table of the lake, or a file or frame of yours, as for `search`; a file that
-        is in the lake stands for its table there. Joins come from the graph that `lakejoin graph`
+        Each end is a table in the lake, or a file or frame of yours, as for `search`; a file that
+        is in the lake is treated as its lake table. Joins come from the graph that `lakejoin graph`
         built. Without a graph, and for new tables, they are searched for from both ends, which does
         not cover all tables.
 

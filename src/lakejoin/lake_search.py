@@ -36,7 +36,7 @@ class LakeSearch:
     _threads: int | None = None  # of `search_many`; None for as many as there are cores
 
     def search(self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K) -> FusedAnswer:
-        """Find the `k` tables of the lake that join best with `table`, with every engine."""
+        """Find the `k` tables in the lake that join best with `table`, with every engine."""
         raise NotImplementedError
 
     def _search_columns(
@@ -77,11 +77,11 @@ class LakeSearch:
         skip_copies: bool = False,
         algorithm: str = "auto",
     ) -> Answer | Answers:
-        """Find the `k` columns of the lake that share the most distinct values with a column,
+        """Find the `k` columns in the lake that share the most distinct values with a column,
         counted exactly.
 
         `table` is as for `search`. `on` is a column name or a zero-based index, by default the
-        text column that is most like a key; `"*"` searches with each column and returns `Answers`.
+        most key-like text column; `"*"` searches with each column and returns `Answers`.
         `min_share` leaves out columns that contain a smaller share of the values, `skip_copies` the
         table itself and its exact copies. `algorithm` affects the speed, not the answer.
 
@@ -123,7 +123,7 @@ class LakeSearch:
         skip_copies: bool = False,
         verify: bool = True,
     ) -> Answer | Answers:
-        """Find every column of the lake that contains at least `min_share` (0.6) of the distinct
+        """Find every column in the lake that contains at least `min_share` (0.6) of the distinct
         values of a column, or the best `k`.
 
         `table`, `on` and `skip_copies` are as for `overlap`. Small queries are counted. For larger
@@ -148,14 +148,14 @@ class LakeSearch:
         skip_copies: bool = False,
         initial: str | int | None = None,
     ) -> Answer:
-        """Find the `k` tables of the lake that contain the most combinations of several columns,
+        """Find the `k` tables in the lake that contain the most combinations of several columns,
         counted exactly; with `k=None`, every table with at least `min_share` (0.6) of them.
 
-        `table` and `skip_copies` are as for `overlap`. `on` lists the columns; their partners may
-        have any name and order, and `{"country": "land", "name": None}` allows only the lake column
-        `land` for `country`. `initial` is the column that rows are fetched by: its name or index,
-        `"cardinality"` for the one with the fewest distinct values, or `"items"` (the default) for
-        the cheapest. It affects the speed, not the answer.
+        `table` and `skip_copies` are as for `overlap`. `on` lists the columns; the lake columns
+        may have any name and order, and `{"country": "land", "name": None}` allows only the lake
+        column `land` for `country`. `initial` is the column that rows are fetched by: its name or
+        index, `"cardinality"` for the one with the fewest distinct values, or `"items"` (the
+        default) for the cheapest. It affects the speed, not the answer.
 
         >>> answer = lake.composite("mine.csv", on=["city", "country"])
         >>> answer[0].table, answer[0].columns, answer[0].matched
@@ -202,14 +202,14 @@ class LakeSearch:
         min_share: float | None = None,
         skip_copies: bool = False,
     ) -> Answer | Answers:
-        """Find every text column of the lake in which at least `min_share` (0.6) of the values have
-        a partner of similar meaning or spelling, or the best `k`.
+        """Find every text column in the lake in which at least `min_share` (0.6) of the values have
+        a match of similar meaning or spelling, or the best `k`.
 
-        `table`, `on` and `skip_copies` are as for `overlap`. `tau` is how far partners may be
-        apart, as a share of the largest distance (`0.3` or `"30%"`): by default the encoder's own;
-        `"auto"` chooses it (`answer.taus`). `measure="all"` counts pairs instead of values that
-        have a partner. The index must have been built with meaning, and by an encoder that
-        `lakejoin.open` has to be passed if it is a function.
+        `table`, `on` and `skip_copies` are as for `overlap`. `tau` is how far matching texts may
+        be apart, as a share of the largest distance (`0.3` or `"30%"`): by default the encoder's
+        own; `"auto"` chooses it (`answer.taus`). `measure="all"` counts pairs instead of values
+        that match. The index must have been built with meaning; if its encoder is a function, pass
+        it to `lakejoin.open`.
 
         >>> streets = ["12 main street", "9 oak avenue"]
         >>> lake.similar({"street": streets}, tau=0.45)[0].columns
@@ -230,13 +230,13 @@ class LakeSearch:
         min_share: float | None = None,
         skip_copies: bool = False,
     ) -> Answer:
-        """Find every column of numbers, coordinates or vectors of the lake in which at least
-        `min_share` (0.6) of the values have a partner `within` a distance, or the best `k`.
+        """Find every lake column of numbers, coordinates or vectors in which at least
+        `min_share` (0.6) of the values have a match `within` a distance, or the best `k`.
 
         `table`, `skip_copies` and `measure` are as for `similar`. `on` is one column, or latitude
         and longitude; by default the coordinates of the table. `within` is `"500m"`, `"2km"` or
         `"3mi"` for coordinates, `0.5` or `"1%"` for numbers, and a number for vectors, or a
-        `VectorDistance` for another metric than L2.
+        `VectorDistance` for a metric other than L2.
 
         >>> stations = {"lat": [46.9489, 47.3779], "lon": [7.4391, 8.5402]}
         >>> lake.nearby(stations, within="2km")[0].table

@@ -144,7 +144,7 @@ def string_buffers(texts: pa.LargeStringArray) -> tuple[Array, Array]:
 
 
 class TextEncoder(Protocol):
-    """What computing vectors needs of an encoder; see `lakejoin.encoders`."""
+    """What the index needs from an encoder to compute vectors; see `lakejoin.encoders`."""
 
     @property
     def name(self) -> str: ...

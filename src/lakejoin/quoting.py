@@ -1,6 +1,6 @@
 """Quote names, texts and comments for the code that users paste: the only place that does it.
 
-It stands at the bottom of the house, as the readers of SQLite files quote names too.
+It is in the bottom layer because the readers of SQLite files quote names too.
 """
 
 from __future__ import annotations

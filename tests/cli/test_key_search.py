@@ -210,19 +210,19 @@ def test_refused(here: Path, arguments: list[str], sentence: str) -> None:
 
 def test_one_column_has_no_partner(here: Path) -> None:
     said = OVERLAP.refused("mine.csv", "--on", "first=x")
-    assert "'first=x' names a partner column, which takes a key of two" in said
+    assert "'first=x' fixes the lake column, which needs a key of two" in said
     assert "search by overlap takes one column; got 3" in OVERLAP.refused("mine.csv", *KEY)
 
 
 def test_nothing_is_said_plainly(here: Path) -> None:
     (here / "other.csv").write_text("a,b\nAnn,Zoë\nBob,nobody\n")
     shown = COMPOSITE.run("other.csv", "--on", "a", "--on", "b").output
-    assert "no row of any table of the lake has both parts of the key together" in shown
+    assert "no row of any table in the lake has both parts of the key together" in shown
     assert "'b' alone: 1 of its 2 distinct values are in leute.csv · vor=name" in shown
     wide = [part for place in range(4) for part in ("--on", str(place))]
     assert COMPOSITE.answer("leute.csv", *wide, "--skip-copies")["notes"] == [
         "the table itself is left out",
-        "no row of any other table of the lake has all 4 parts of the key together",
+        "no row of any other table in the lake has all 4 parts of the key together",
         "none of the 5 values of 'plz' is in any searched column",
     ]
 

@@ -128,7 +128,7 @@ def test_search(agent: Agent) -> None:
     assert "geo/towns.csv" in text
     assert "joined on town = name; contained 100%; matched 50 of 50; your rows 100%" in text
     assert "adds 1 column for 100% of your rows: people" in text
-    assert "Strong: all 50 values match, 2% would by chance" in text
+    assert "Strong: all 50 values match (2% of random values would)" in text
     assert "to join: on=['town=name']" in text
     assert "tried: columns town" in text
     assert agent.told("search", table="mine.csv", on="town", k=1).count("score") == 1

@@ -147,7 +147,7 @@ def test_every_column_and_batch(here: Path) -> None:
 
 def test_nothing_is_found(here: Path) -> None:
     shown = SIMILAR.run("mine.csv", "--on", "address", "--tau", "0.01").output
-    assert "note: no text column of the lake has matches within tau 1% for 60% of the 4" in shown
+    assert "note: no text column in the lake has matches within tau 1% for 60% of the 4" in shown
     assert "there is no result 1" in SIMILAR.refused(
         "mine.csv", "--on", "address", "--tau", "0.01", "--explain", "1"
     )

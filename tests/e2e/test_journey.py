@@ -1,4 +1,4 @@
-"""What a person can do on the page, from bringing a table to taking the result away."""
+"""What a person can do on the page, from uploading a table to exporting the result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def chips(visitor: Visitor) -> int:
     return int(visitor.the("chain-step").count())
 
 
-# -- 1: bring a table --------------------------------------------------------------------------
+# -- 1: upload a table -------------------------------------------------------------------------
 
 
 def test_a_file_is_brought(visitor: Visitor, tmp_path: Path) -> None:
@@ -124,14 +124,14 @@ def test_results_are_ranked_with_reasons(visitor: Visitor) -> None:
     expect(first).to_contain_text("of your rows")
     visitor.shot("3-search")
     visitor.the("result-open").first.click()
-    expect(visitor.the("values").first).to_contain_text("417")  # without a partner
+    expect(visitor.the("values").first).to_contain_text("417")  # without a match
     visitor.the("result-table").first.click()
     expect(visitor.the("preview-grid").first).to_contain_text("Aero B Ranch")
     visitor.shot("3-result")
 
 
 @pytest.mark.parametrize(
-    ("way", "table", "columns"),
+    ("method", "table", "columns"),
     [
         ("overlap", AIRPORTS, ["iata"]),
         ("containment", AIRPORTS, ["iata"]),
@@ -141,10 +141,10 @@ def test_results_are_ranked_with_reasons(visitor: Visitor) -> None:
     ],
     ids=["overlap", "containment", "composite", "meaning", "distance"],
 )
-def test_every_way_to_search(visitor: Visitor, way: str, table: str, columns: list[str]) -> None:
+def test_every_search_method(visitor: Visitor, method: str, table: str, columns: list[str]) -> None:
     visitor.start_from(table)
     visitor.the("tab-search").click()
-    visitor.the(f"way-{way}").click()
+    visitor.the(f"method-{method}").click()
     for name in columns:
         _choose(visitor, name)
     visitor.the("search-start").click()
@@ -172,7 +172,7 @@ def test_a_search_can_be_stopped(visitor: Visitor) -> None:
     visitor.searched()
 
 
-# -- 4 to 8: join, rework, go on, share, take away ---------------------------------------------
+# -- 4 to 8: join, rework, continue, share, export ---------------------------------------------
 
 
 def joined(visitor: Visitor) -> None:
@@ -193,7 +193,7 @@ def test_a_join_is_previewed_and_run(visitor: Visitor) -> None:
     visitor.search()
     visitor.the("result-join").first.click()
     expect(visitor.the("join-grid")).to_contain_text("Thigpen Field")
-    expect(visitor.the("join-grid")).to_contain_text("Meadow Lake")  # which has no partner
+    expect(visitor.the("join-grid")).to_contain_text("Meadow Lake")  # which has no match
     visitor.shot("4-join")
     visitor.page.locator("[data-testid=keep-column][data-column-name=elevation]").click()
     visitor.the("join-run").click()
@@ -201,7 +201,7 @@ def test_a_join_is_previewed_and_run(visitor: Visitor) -> None:
     expect(visitor.the("table-size")).to_contain_text("17 columns")
 
 
-def test_the_result_is_reworked_shared_and_taken_away(visitor: Visitor, browser: Any) -> None:
+def test_the_result_is_reworked_shared_and_exported(visitor: Visitor, browser: Any) -> None:
     joined(visitor)
     # 5: SQL, first with an error
     visitor.the("tab-sql").click()
@@ -240,8 +240,8 @@ def test_the_result_is_reworked_shared_and_taken_away(visitor: Visitor, browser:
         expect(other.the("chain-step")).to_have_count(3)
         expect(other.the("table-size")).to_contain_text("3 columns")
 
-    # 8: take it away
-    visitor.the("take-away").click()
+    # 8: export it
+    visitor.the("export").click()
     with visitor.page.expect_download() as download:
         visitor.the("export-csv").click()
     rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text())))
@@ -254,7 +254,7 @@ def test_the_result_is_reworked_shared_and_taken_away(visitor: Visitor, browser:
     expect(visitor.the("code")).to_contain_text("lakejoin.join(table")
     visitor.the("code-sql").click()
     expect(visitor.the("code")).to_contain_text("LEFT JOIN")
-    visitor.shot("8-take-away")
+    visitor.shot("8-export")
 
 
 def test_a_long_state_gets_a_short_link(visitor: Visitor, browser: Any) -> None:

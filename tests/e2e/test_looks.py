@@ -116,7 +116,7 @@ def test_hostile_texts_are_only_texts(visitor: Visitor) -> None:
     visitor.the("search-start").click()
     visitor.searched()
     visitor.the("tab-sql").click()
-    visitor.the("take-away").click()
+    visitor.the("export").click()
     visitor.the("code-python").click()
     expect(visitor.the("code")).to_contain_text("lakejoin")
     visitor.page.wait_for_timeout(500)

@@ -32,7 +32,7 @@ class Visitor:
         return self.page.get_by_test_id(name)
 
     def start_from(self, text: str) -> None:
-        """Picks a table of the lake by typing."""
+        """Picks a table in the lake by typing."""
         self.open()
         self.the("find").fill(text)
         self.the("found").first.click()

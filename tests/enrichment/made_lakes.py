@@ -26,7 +26,7 @@ def names(count: int, random: np.random.Generator) -> list[str]:
 
 @dataclass(frozen=True)
 class Made:
-    """A lake, and a table of mine with targets that are made of columns of the lake."""
+    """A lake, and a table of mine with targets that are made of columns in the lake."""
 
     index: Path
     folder: Path

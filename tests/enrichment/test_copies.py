@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lakejoin.enrich.key_partners import EqualKeys
+from lakejoin.enrich.key_matches import EqualKeys
 from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns, LakeColumn
 from lakejoin.enrich.leakage import explain_target_copy, predicts_alone
 from lakejoin.enrich.links import Link
@@ -67,7 +67,7 @@ def test_what_nearly_tells_numbers_is_told() -> None:
 @pytest.mark.parametrize(
     ("theirs", "copy"),
     [
-        (np.array([7, 3, 5])[CLASSES], "it is the target with other names"),
+        (np.array([7, 3, 5])[CLASSES], "it is the target under other names"),
         (np.where(np.arange(100) < 20, RANDOM.integers(0, 3, 100), CLASSES), ""),
         (CLASSES * 10 + RANDOM.integers(0, 10, 100), ""),  # finer: it predicts, and is no copy
         (np.minimum(CLASSES, 1), ""),

@@ -84,7 +84,7 @@ def test_nothing_found_is_a_sentence_and_writes_nothing(here: Path) -> None:
     strange = pd.DataFrame({"key": [f"zz{n}qq" for n in range(50)], "y": np.arange(50.0)})
     strange.to_csv(here / "strange.csv", index=False)
     run = ENRICH.run("strange.csv", "--on", "key", "--target", "y")
-    assert "no table of the lake joins on 'key'" in str(run.exception)
+    assert "no table in the lake joins on 'key'" in str(run.exception)
 
 
 def test_what_is_wrong_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

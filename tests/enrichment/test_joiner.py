@@ -84,7 +84,7 @@ def test_no_target_of_noise_chooses_anything(made: Made) -> None:
 def test_classes_from_many_rows_of_a_key(made: Made) -> None:
     joiner = LakeJoiner(made.index, on="town").fit(made.mine, made.kind)
     assert added(joiner) == {"shops.sales_mean"}
-    assert ("labels.csv", "label", "it is the target with other names") in [
+    assert ("labels.csv", "label", "it is the target under other names") in [
         (one.table, one.column, one.why) for one in joiner.left_out_
     ]
     sales = pd.read_csv(made.folder / "shops.csv").groupby("town")["sales"].mean()
@@ -312,7 +312,7 @@ def test_what_cannot_be_learned_is_refused(made: Made) -> None:
         joiner.fit(made.mine)
     with pytest.raises(InputError, match="no column 'twn'; did you mean 'town'"):
         LakeJoiner(made.index, on="twn").fit(made.mine, made.target)
-    with pytest.raises(InputError, match="joined by one of"):
+    with pytest.raises(InputError, match="by must be one of"):
         LakeJoiner(made.index, on="town", by="magic").fit(made.mine, made.target)
     twice = pd.concat([made.mine, made.mine[["own"]]], axis=1)
     with pytest.raises(InputError, match="several columns called 'own'"):

@@ -14,7 +14,7 @@ import pytest
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin import LakeJoiner
-from lakejoin.enrich.key_partners import NearestPoints
+from lakejoin.enrich.key_matches import NearestPoints
 from lakejoin.model import Array
 from lakejoin.store.distance_limits import METRES
 
@@ -101,7 +101,7 @@ def test_each_row_by_itself(made: Made, fitted: LakeJoiner) -> None:
 
 
 @pytest.mark.parametrize("lat", [np.nan, 991.0, "?", "48 north or so"])
-def test_what_is_no_place_has_no_partner(made: Made, fitted: LakeJoiner, lat: Any) -> None:
+def test_what_is_no_place_has_no_match(made: Made, fitted: LakeJoiner, lat: Any) -> None:
     rows = made.mine.iloc[:3].astype(object).assign(lat=lat)
     assert fitted.transform(rows)["stations.height"].isna().all()
     assert len(fitted.transform(rows[:0])) == 0

@@ -112,7 +112,7 @@ def test_both_ways_to_count_the_rest(
     """List by list, and candidate by candidate: uncompiled, so that a cost can be changed."""
     for name in ("_large_enough", "_candidates", "_rest", "_holds", "count_pairs"):
         monkeypatch.setattr(pair_kernels, name, getattr(pair_kernels, name).py_func)
-    monkeypatch.setattr(pair_kernels, "_STEP", step)
+    monkeypatch.setattr(pair_kernels, "_SEARCH_COST", step)
     rng = np.random.default_rng(7)
     values = [f"v{i}" for i in range(60)]
     groups = [

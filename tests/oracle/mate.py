@@ -19,7 +19,7 @@ CLOSE = 0.8  # a runner-up has at least this share of the best mapping's combina
 
 @dataclass(frozen=True)
 class Columns:
-    """A table of the lake: columns of canonical values, and which of them are searched."""
+    """A table in the lake: columns of canonical values, and which of them are searched."""
 
     columns: Sequence[Sequence[Value]]
     indexed: Sequence[bool]

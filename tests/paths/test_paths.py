@@ -163,7 +163,7 @@ def test_numbers_join_where_names_say_that_they_number_the_same(lake: Lake) -> N
     (path,) = lake.paths("cars.csv", "types.csv")
     assert [(join.column, join.other_column) for join in path.joins] == [("type_id", "id")]
     assert path.rows == path.joined == 90
-    assert not len(lake.paths("cars.csv", "count.csv")), "all its numbers are there, by accident"
+    assert not len(lake.paths("cars.csv", "count.csv")), "all its numbers are there, by coincidence"
 
 
 def test_a_reference_is_found_among_very_many_columns_with_the_same_numbers(lake: Lake) -> None:
@@ -238,7 +238,7 @@ def test_another_file_of_the_same_name_is_read_and_told(
     monkeypatch.chdir(mine.parent)
     found = lake.paths("visits.csv", "lands.csv")
     (note,) = found.notes
-    assert note == "visits.csv is both a local file and a table of the lake; using the file"
+    assert note == "visits.csv is both a local file and a table in the lake; using the file"
     assert found[0].total == 31
     shown = Command("paths", ("--index", lake.snapshot.location.uri)).run("visits.csv", "lands.csv")
     assert "note: visits.csv is both a local file" in shown.output
@@ -272,7 +272,7 @@ def test_what_cannot_be_asked(lake: Lake) -> None:
 def test_the_command(lake: Lake) -> None:
     paths = Command("paths", ("--index", lake.snapshot.location.uri))
     shown = paths.run("visits.csv", "money.csv").output
-    assert "→ towns.csv   by town = name (100% of the values)" in shown
+    assert "→ towns.csv   on town = name (100% of the values)" in shown
     assert "180 of 200 rows survive" in shown and "JOIN read_csv(" in shown
     sql = paths.run("visits.csv", "money.csv", "--sql", "1").output
     with duckdb.connect() as con:

@@ -127,7 +127,7 @@ def test_lemmas_4_and_6(data: Any) -> None:
 
 
 def test_lemmas_settle_something() -> None:
-    """A pivot at 0 on a line: far and near are told apart without a distance."""
+    """A pivot at 0 on a line separates far from near without measuring a distance."""
     low, width = np.zeros(1), np.ones(1)
     at = np.array([2.5], np.float32)
     assert point_far(at, np.array([4.0], np.float32), 1.0)

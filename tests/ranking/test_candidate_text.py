@@ -90,7 +90,7 @@ def test_figures_and_evidence() -> None:
     ]
     why = "75% of the smaller column's values match; 2% of random values would"
     assert EQUAL.why == why
-    verdict = "Strong: 30 of 40 values match, 2% would by chance"
+    verdict = "Strong: 30 of 40 values match (2% of random values would)"
     assert EQUAL.words == verdict
     assert summarize_candidate(EQUAL) == f"first = first and last = last. {verdict}"
     rewritten = score_join(replace(EQUAL.signals, unchanged=False)).reasons[0]
@@ -115,11 +115,11 @@ def test_why_it_is_coincidental(coincidence: Coincidence | None, said: str) -> N
 @pytest.mark.parametrize(
     ("signals", "words"),
     [
-        (Signals(40, 1.0, 0.5, 1.0), "Strong: 30 of 40 values match, 50% would by chance"),
+        (Signals(40, 1.0, 0.5, 1.0), "Strong: 30 of 40 values match (50% of random values would)"),
         (
             Signals(9, 1.0, 0.3, 1.0, rows=4.0, names=0.5),
-            "Check: 30 of 40 values match, 30% would by chance; the column names are similar; "
-            "other columns agree in the matching rows",
+            "Check: 30 of 40 values match (30% of random values would); the column names are "
+            "similar; other columns agree in the matching rows",
         ),
         (
             Signals(40, 0.5, 0.5, 0.5),
@@ -128,7 +128,7 @@ def test_why_it_is_coincidental(coincidence: Coincidence | None, said: str) -> N
         (
             Signals(40, 1.0, 1.0, 1.0, dense=True),
             "Check: possible: all your values match, but so would any numbers in this range; a "
-            "similar name, another shared column or a declared key would decide",
+            "similar name, another shared column or a declared key would settle it",
         ),
     ],
     ids=["strong", "check", "coincidence", "possible"],
@@ -138,7 +138,7 @@ def test_a_verdict_has_its_figures(signals: Signals, words: str) -> None:
 
 
 def test_a_shorter_key_says_what_it_multiplies() -> None:
-    assert describe_shorter_key(candidate_of("team")) == "team = team alone, x2.00 rows"
+    assert describe_shorter_key(candidate_of("team")) == "team = team alone (x2.00 rows)"
 
 
 def test_further_columns_of_a_rewritten_key_are_equal() -> None:
@@ -148,4 +148,4 @@ def test_further_columns_of_a_rewritten_key_are_equal() -> None:
 
 def test_other_candidates_are_counted() -> None:
     assert describe_alternatives([], 2) == ""
-    assert describe_alternatives(["a = b"], 2) == "or by a = b"
+    assert describe_alternatives(["a = b"], 2) == "or on a = b"

@@ -115,7 +115,7 @@ def test_the_shown_command_uses_the_longer_key(lake: Lake) -> None:
     assert sorted(arguments.on) == ["teamID=teamID", "yearID=yearID"]
     on = dict(pair.split("=") for pair in arguments.on)
     assert join(left, right, on=on).matched == left.num_rows
-    assert "teamID = teamID alone, x" in repr(result)
+    assert "teamID = teamID alone (x" in repr(result)
 
 
 def test_a_rewritten_key_is_extended_too(lake: Lake) -> None:

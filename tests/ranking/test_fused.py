@@ -1,4 +1,5 @@
-"""Fused search: right tables before those that share more by accident, and what is said of each."""
+"""Fused search: right tables rank above those that share more by coincidence; how each is
+described."""
 
 from __future__ import annotations
 
@@ -301,7 +302,8 @@ WAY = [
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files with an index: a table whose column names repeat, and one that meets by accident."""
+    """Files with an index: a table whose column names repeat, and one that matches by
+    coincidence."""
     folder = tmp_path_factory.mktemp("shop")
     (folder / "lake").mkdir()
 

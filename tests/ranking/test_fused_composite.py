@@ -163,7 +163,7 @@ def test_what_one_column_finds_by_itself_is_left_out(lake: Lake) -> None:
     ways, _ = find_composite_candidates(lake._searcher, mine, make_key((0, 1)))
     told = by_name(filter_composites(ways, alone(lake, mine)))
     assert "rain.csv" in told, "by the country alone every row meets twenty"
-    assert "capitals.csv" not in told, "it meets by accident, and by the country it does not"
+    assert "capitals.csv" not in told, "it matches by coincidence, and not by country"
     assert by_name(filter_composites(ways, [])).keys() == by_name(ways).keys()
     key = mine_of([(c, word(500 + n)) for n, c in enumerate(COUNTRIES)], "country", "seat")
     ways, _ = find_composite_candidates(lake._searcher, key, make_key((0, 1)))

@@ -113,7 +113,7 @@ def test_others_and_nothing(lake: Lake) -> None:
     assert "t100.csv" not in {r.table for r in others}
     nothing = lake.containment(["zz", "yy"])
     assert nothing.notes == (
-        "sketches found no searched column of the lake that contains enough; "
+        "sketches found no searched column in the lake that contains enough; "
         "search by overlap counts exactly",
     )
     few = lake.containment(QUERY[:50])
@@ -175,10 +175,10 @@ def test_a_few_values_in_a_column_a_thousand_times_as_large(tmp_path: Path) -> N
 def test_nothing_is_proved(lake: Lake) -> None:
     nothing = lake.containment(["zz", "yy"])
     assert nothing.notes == (
-        "no searched column of the lake contains 60% of the 2 values of 'value'",
+        "no searched column in the lake contains 60% of the 2 values of 'value'",
     )
     assert lake.containment(["zz", "yy"], k=3).notes == (
-        "none of the 2 values of 'value' is in any searched column of the lake",
+        "none of the 2 values of 'value' is in any searched column in the lake",
     )
 
 

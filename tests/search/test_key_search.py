@@ -137,15 +137,15 @@ def test_fixed_partners(lake: Lake) -> None:
         "'nachname' and 'land'"
     )
     assert len(nowhere) == 0 and nowhere.notes == (
-        "no row of any table of the lake has all 3 parts of the key together with 'first' in a "
+        "no row of any table in the lake has all 3 parts of the key together with 'first' in a "
         "column 'vorname' and 'country' in a column 'w'",
         freely,
     )
     unknown = lake.composite(MINE, on={"first": "vorname", "last": None, "country": "wo"})
-    assert unknown.notes == ("no table of the lake has a searched column 'wo'", freely)
+    assert unknown.notes == ("no table in the lake has a searched column 'wo'", freely)
     less = lake.composite(MINE, on={"first": "w", "last": None, "country": None}, min_share=0.5)
     assert less.notes == (
-        "no table of the lake contains 50% of the 4 combinations of 'first', 'last' and 'country' "
+        "no table in the lake contains 50% of the 4 combinations of 'first', 'last' and 'country' "
         "with 'first' in a column 'w'; the best has 1",
         freely,
     )
@@ -158,7 +158,7 @@ def test_fixed_partners(lake: Lake) -> None:
 def test_the_same_column_cannot_serve_twice(lake: Lake) -> None:
     answer = lake.composite({"a": ["Ann", "Bob"], "b": ["Ann", "Bob"]}, on=["a", "b"])
     assert len(answer) == 0
-    assert answer.notes[0] == "no row of any table of the lake has both parts of the key together"
+    assert answer.notes[0] == "no row of any table in the lake has both parts of the key together"
     assert answer.notes[1].startswith("'a' alone: 2 of its 2 distinct values are in ")
 
 
@@ -365,7 +365,7 @@ def test_containment_is_counted_exactly(lake: Lake, monkeypatch: pytest.MonkeyPa
     assert names(lake.composite(MINE, on=KEY, min_share=0.0, k=None)) == whole
     none = lake.composite({**MINE, "first": ["Ann", "q", "r", "s", "t"]}, on=KEY, min_share=0.9)
     assert none.notes == (
-        "no table of the lake contains 90% of the 5 combinations of 'first', 'last' and 'country'; "
+        "no table in the lake contains 90% of the 5 combinations of 'first', 'last' and 'country'; "
         "the best has 1",
     )
 
@@ -442,14 +442,14 @@ def test_text_and_html(lake: Lake, width: int) -> None:
         (["first", True], "index, not True"),
         ([], "a key needs at least one column"),
         ({}, "a key needs at least one column"),
-        ("first=vorname", "'first=vorname' names a partner column, which takes a key of two"),
-        (["first=vorname"], "takes a key of two or more columns"),
-        ({"first": "vorname"}, "'first=vorname' names a partner"),
-        (["first=x", "last=x"], "two key columns cannot have the same partner 'x'"),
-        ({"first": 3, "last": None}, "the partner of a key column must be a column name"),
+        ("first=vorname", "'first=vorname' fixes the lake column, which needs a key of two"),
+        (["first=vorname"], "needs a key of two or more columns"),
+        ({"first": "vorname"}, "'first=vorname' fixes the lake column"),
+        (["first=x", "last=x"], "two key columns cannot match the same lake column 'x'"),
+        ({"first": 3, "last": None}, "the lake column for a key column must be a name"),
         (["first=", "last"], "has no column name after the ="),
-        ({"first": "", "last": None}, "the partner of 'first' is empty (''): give a column name"),
-        ({"first": " "}, "the partner of 'first' is empty (' ')"),
+        ({"first": "", "last": None}, "the lake column for 'first' is empty (''): give a name"),
+        ({"first": " "}, "the lake column for 'first' is empty (' ')"),
         ({"first", "last"}, "a set has no order: pass the columns of a key as a list"),
         (frozenset(["first"]), "a set has no order"),
         (b"first", "name a column with a string, not bytes (b'first')"),
@@ -497,7 +497,7 @@ def test_no_row_is_complete(lake: Lake) -> None:
 def test_a_key_wider_than_every_table(lake: Lake) -> None:
     frame = {f"c{i}": ["Ann"] for i in range(6)}
     assert lake.composite(frame, on=list(frame)).notes == (
-        "the key has 6 columns, but no table of the lake has more than 4 searched columns",
+        "the key has 6 columns, but no table in the lake has more than 4 searched columns",
     )
 
 
@@ -506,12 +506,12 @@ def test_which_part_is_nowhere(lake: Lake) -> None:
         {**MINE, "country": list("qqqqq"), "no": list("abcde")}, on=[*KEY, "no"]
     )
     assert answer.notes == (
-        "no row of any table of the lake has all 4 parts of the key together",
+        "no row of any table in the lake has all 4 parts of the key together",
         "none of the 5 values of 'no' is in any searched column",
     )
     both = lake.composite({"a": ["nobody"], "b": ["nowhere"]}, on=["a", "b"], skip_copies=True)
     assert both.notes == (
-        "no row of any other table of the lake has both parts of the key together",
+        "no row of any other table in the lake has both parts of the key together",
         "the only value of 'a' is in no searched column",
         "the only value of 'b' is in no searched column",
     )

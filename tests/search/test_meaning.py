@@ -341,7 +341,7 @@ def test_unicode(tmp_path: Path) -> None:
 def test_nothing_is_said_plainly(lake: Lake) -> None:
     nothing = lake.similar({"q": ["xylophone", "quartz"]}, tau=0.2)
     assert len(nothing) == 0 and nothing.notes == (
-        "no text column of the lake has matches within tau 20% for 60% of the 2 values of 'q'; "
+        "no text column in the lake has matches within tau 20% for 60% of the 2 values of 'q'; "
         "tau auto shows how many columns would qualify at each tau",
     )
     (note,) = lake.similar({"q": ["xylophone", "quartz"]}, tau=0.2, k=3).notes
@@ -370,7 +370,7 @@ def test_values_that_mean_nothing(tmp_path: Path) -> None:
 
     lake = meaning_lake(tmp_path, [PlainTable("t.csv", {"c": ["aa", "bb", "ei"]})], encoder=vowels)
     answer = with_encoder(lake, vowels).similar({"q": ["a", "xyz", "bb"]}, tau=0.1, k=1)
-    assert answer.notes == ("the encoder knows nothing of 2 of the 3 values; they match nothing",)
+    assert answer.notes == ("the encoder has no vector for 2 of the 3 values; they match nothing",)
     assert first(answer).matched == 1
 
 

@@ -353,12 +353,12 @@ def test_the_table_itself_is_left_out(lake: Lake) -> None:
 def test_nothing_is_said_plainly(lake: Lake, tmp_path: Path) -> None:
     *_, note = lake.nearby({"a": [0.5], "lon": [0.5]}, within="1m", on=[0, 1]).notes
     assert note == (
-        "the only value of 'a' and 'lon' has no match within 1m in any table with coordinates of "
+        "the only value of 'a' and 'lon' has no match within 1m in any table with coordinates in "
         "the lake"
     )
     (note,) = lake.nearby({"n": [1234, 4321]}, within=1, on="n").notes
     assert note == (
-        "no column of numbers of the lake has matches within 1 for 60% of the 2 values of 'n'"
+        "no column of numbers in the lake has matches within 1 for 60% of the 2 values of 'n'"
     )
     (note,) = lake.nearby({"n": [1234, 4321]}, within=1, on="n", k=1).notes
     assert note.startswith("none of the 2 values of 'n' has a match within 1 in any column of n")
@@ -391,8 +391,8 @@ def test_there_is_no_sql_for_distances(lake: Lake) -> None:
         ({"within": 1, "encoder": "small"}, "encoder small does not apply to search by distance"),
         ({"within": "1m", "on": ["n", "m", "w"]}, "latitude and longitude; got 3 columns"),
         ({"within": 1, "on": "*"}, "takes one column, or latitude and longitude; not"),
-        ({"within": 1, "on": {"n": "x"}}, "cannot fix partner columns"),
-        ({"within": 1, "on": "n=x"}, "cannot fix partner columns"),
+        ({"within": 1, "on": {"n": "x"}}, "cannot fix lake columns"),
+        ({"within": 1, "on": "n=x"}, "cannot fix lake columns"),
         ({"within": 1, "on": ["n", "n"]}, "is named twice"),
         ({"within": 1, "on": ["n", "m"]}, "'1' is not a distance between coordinates: write 500m"),
         ({"within": 1, "on": "w"}, "column 'w' of my_table has no numbers, coordinates or vectors"),

@@ -243,12 +243,12 @@ def test_one_value(lake: Lake) -> None:
 def test_nothing_in_the_lake_is_said_plainly(lake: Lake) -> None:
     answer = lake.overlap({"c": ["zz1", "zz2"]})
     assert len(answer) == 0 and not answer
-    assert answer.notes == ("none of the 2 values of 'c' is in any searched column of the lake",)
+    assert answer.notes == ("none of the 2 values of 'c' is in any searched column in the lake",)
     assert "nothing found" in repr(answer)
     (note,) = lake.overlap(["zz1"]).notes
-    assert note == "the only value of 'value' is in no searched column of the lake"
+    assert note == "the only value of 'value' is in no searched column in the lake"
     narrow = lake.overlap({"c": ["Bern", "zz2"]}, min_share=0.9)
-    assert narrow.notes == ("no searched column of the lake contains 90% of the 2 values of 'c'",)
+    assert narrow.notes == ("no searched column in the lake contains 90% of the 2 values of 'c'",)
 
 
 def test_an_index_without_tables(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_files(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     Path("people.csv").write_text("town\nOslo\n")
     both = lake.overlap("people.csv")
     assert both.query.tokens.to_pylist() == ["oslo"]
-    assert "people.csv is both a local file and a table of the lake; using the file" in both.notes
+    assert "people.csv is both a local file and a table in the lake; using the file" in both.notes
 
 
 class SlowTable:

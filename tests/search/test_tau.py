@@ -181,5 +181,5 @@ def test_nothing_qualifies(tmp_path: Path) -> None:
     assert len(answer) == 0 and answer.tau == 0.3
     assert answer.notes == (
         "no column qualifies at any tau up to 50%; using the encoder's default, 30%",
-        "no text column of the lake has matches within tau 30% for 60% of the 2 values of 'q'",
+        "no text column in the lake has matches within tau 30% for 60% of the 2 values of 'q'",
     )

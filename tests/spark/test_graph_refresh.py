@@ -61,7 +61,7 @@ def write(folder: Path, number: int, rng: np.random.Generator) -> None:
 def test_whatever_happens_the_graph_is_that_of_brute_force(
     tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch, share: float, most: int
 ) -> None:
-    monkeypatch.setattr(graph_refresh, "_PAIRS", 5)  # so that all is done in many small parts
+    monkeypatch.setattr(graph_refresh, "_PAIRS_AT_ONCE", 5)  # in many small parts
     monkeypatch.setattr(graph_tasks, "_HELD", 7)
     monkeypatch.setattr(graph_build, "_TILE", 2)
     rng = np.random.default_rng([most, int(100 * share)])

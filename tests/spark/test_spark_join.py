@@ -160,7 +160,7 @@ def test_what_is_refused(spark: Any) -> None:
     other = spark.createDataFrame([("§§", "?!"), ("%%", "&&")], "p string, q string")
     with pytest.raises(NoJoin, match="no join found"):
         join(frame, other)
-    with pytest.raises(InputError, match="by one of auto, equal, transform"):
+    with pytest.raises(InputError, match="by must be one of auto, equal, transform"):
         join(frame, other, by="fuzzy")
     with pytest.raises(InputError, match="not a Spark DataFrame"):
         join(frame, pa.table({"k": ["a"]}))

@@ -237,7 +237,7 @@ def test_the_command_shows_explains_and_writes(lake: Lake, tmp_path: Path) -> No
     assert "no result 9" in given.refused("mine.csv", "--explain", "9")
     other = str(tmp_path / "other.csv")
     told = given.refused("weather.csv", "--output", other)
-    assert "no table of the lake has rows that could be appended to weather.csv" in told
+    assert "no table in the lake has rows that could be appended to weather.csv" in told
     assert "--take needs --out" in given.refused("mine.csv", "--take", "1")
 
 
@@ -285,7 +285,7 @@ def test_rows_that_are_held(data: st.DataObject) -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_new_rows_of_tables(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """By canonical values, over segments, and for frames as for tables of the lake."""
+    """By canonical values, over segments, and for frames as for tables in the lake."""
     sides: list[Columns] = []
     for _ in range(2):
         rows = data.draw(st.integers(1, 7))

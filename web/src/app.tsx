@@ -7,7 +7,7 @@ import { listenForKeys, Shortcuts } from "./views/shortcuts";
 import { Home } from "./views/home";
 import { Lake } from "./views/lake";
 import { TopBar } from "./views/top-bar";
-import { Unreadable } from "./views/gone";
+import { Unreadable } from "./views/open-errors";
 import { WorkView } from "./views/work";
 
 export function App() {

@@ -14,7 +14,7 @@ describe("results", () => {
   it("of a fused search are hits and misses", () => {
     const { hits, misses } = toHits(answer("fused", [fused("x", ["equal"])]), { on: [], way: "fused" });
     expect(hits[0]).toMatchObject({ id: "x", versions: ["old"] });
-    expect(hits[0]?.ways[0]?.join).toEqual({ right: "x", on: [{ left: "a", right: "b" }], by: "equal" });
+    expect(hits[0]?.candidates[0]?.join).toEqual({ right: "x", on: [{ left: "a", right: "b" }], by: "equal" });
     expect(misses).toHaveLength(1);
   });
 
@@ -22,7 +22,7 @@ describe("results", () => {
     const fusedAnswer = answer("fused", [fused("x", ["equal"]), fused("y", ["equal", "rewritten"])]);
     const { hits } = toHits(fusedAnswer, { on: [], way: "rewritten" });
     expect(hits.map((hit) => hit.id)).toEqual(["y"]);
-    expect(hits[0]?.ways[0]?.kind).toBe("rewritten");
+    expect(hits[0]?.candidates[0]?.kind).toBe("rewritten");
   });
 
   it("of one engine have one join each, and two columns of a table are two results", () => {
@@ -33,7 +33,7 @@ describe("results", () => {
     const { hits } = toHits(answer("meaning", [result("p"), result("q")]), { on: ["a"], way: "meaning" });
     expect(new Set(hits.map((hit) => hit.key)).size).toBe(2);
     expect(hits[0]?.examples?.matched).toEqual(["a ~ b", "c"]);
-    expect(hits[0]?.ways[0]).toMatchObject({ kind: "meaning", mine: ["a"], theirs: ["p"] });
+    expect(hits[0]?.candidates[0]).toMatchObject({ kind: "meaning", mine: ["a"], theirs: ["p"] });
   });
 });
 

@@ -39,12 +39,12 @@ _SKIPPED_LINES = 12
 @click.option(
     "--values",
     type=click.Choice(["folded", "exact"]),
-    help="Ignore case, spaces and number formats, or not.",
+    help="Ignore case, spaces and number formats, or compare values as written.",
 )
 @click.option(
     "--all-columns/--key-columns",
     default=None,
-    help="Also index decimals and booleans, or not.",
+    help="Index decimals and booleans too, or not.",
 )
 @click.option(
     "--permutations",
@@ -68,7 +68,7 @@ _SKIPPED_LINES = 12
 @click.option(
     "--encoder",
     metavar="NAME|PATH",
-    help="What makes vectors: default, small, characters, or a path.",
+    help="The encoder that computes vectors: default, small, characters, or a path.",
 )
 @click.option(
     "--keep-vectors/--drop-vectors",
@@ -79,7 +79,7 @@ _SKIPPED_LINES = 12
     "--wait",
     default=0.0,
     metavar="SECONDS",
-    help="Wait if another process builds this index.",
+    help="How long to wait for another build to end.",
 )
 @json_option
 def index_command(
@@ -102,7 +102,7 @@ def index_command(
     """Build or refresh the index of LAKE: files, folders, globs or URIs.
 
     A refresh reads only new and changed files, drops deleted ones, and keeps the options of the
-    index. Without LAKE, it refreshes the lake that the index was built from. docs/cli.md has all
+    index. Without LAKE, it refreshes the lake that the index was built from. docs/cli.md has the
     details.
 
     \b
@@ -110,7 +110,7 @@ def index_command(
       lakejoin index data/
       lakejoin index s3://bucket/lake --master spark://host:7077
       lakejoin index                     refresh the existing index
-      lakejoin index --with meaning      also by meaning
+      lakejoin index --with meaning      add search by meaning
     """
     from lakejoin.pipeline.options import BuildOptions
 

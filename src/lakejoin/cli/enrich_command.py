@@ -1,4 +1,4 @@
-"""The command `enrich`: add columns of the lake that help to predict a target column."""
+"""The command `enrich`: add lake columns that help to predict a target column."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LEFT_OUT_SHOWN = 8
     multiple=True,
     required=True,
     metavar="COLUMN",
-    help="The key that tables are joined on. Repeat it for a composite key.",
+    help="The column to join on. Repeat for a composite key.",
 )
 @click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
 @click.option(
@@ -47,7 +47,7 @@ _LEFT_OUT_SHOWN = 8
     type=click.Choice(["auto", "equal", "fuzzy", "meaning"]),
     default="auto",
     show_default=True,
-    help="How keys match: equal, also similar, also by meaning, or all that a search finds.",
+    help="How keys match: equal only, similar too, by meaning too, or whatever a search finds.",
 )
 @click.option(
     "--task",
@@ -59,14 +59,14 @@ _LEFT_OUT_SHOWN = 8
 @count_option("--tables", default=30, help="How many joinable tables to examine.")
 @count_option("--columns", default=20, help="The most columns to add.")
 @count_option(
-    "--sample", default=2_000, least=50, help="How many rows to use for choosing columns."
+    "--sample", default=2_000, least=50, help="How many rows to use when choosing columns."
 )
 @count_option(
     "--folds",
     default=5,
     least=2,
     most=20,
-    help="The folds of the cross-validation that measures the lift.",
+    help="The number of cross-validation folds that measure the lift.",
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="The random seed for folds and noise."
@@ -84,9 +84,9 @@ def enrich_command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Add columns of the lake to TABLE that help to predict one of its columns.
+    """Add lake columns to TABLE that help to predict one of its columns.
 
-    TABLE is a file or a table of the lake. lakejoin takes those columns of joinable tables that
+    TABLE is a file or a table in the lake. lakejoin takes the columns of joinable tables that
     predict the target better out of fold than noise does, and appends them to TABLE. The lift is
     how much they improve the score (RMSE for numbers, micro-F1 for classes), measured by
     cross-validation. If nothing helps, nothing is written and the exit code is 1.
@@ -130,7 +130,7 @@ def enrich_command(
 def _print(found: Enrichment, report: dict[str, Any]) -> None:
     """Print the new columns, what was left out, and the lift."""
     click.echo(
-        f"tables of the lake that join on {' and '.join(found.options.on)}: {found.tables:,}; "
+        f"tables in the lake that join on {' and '.join(found.options.on)}: {found.tables:,}; "
         f"columns that help to predict {found.options.target}: {len(found.columns):,} of "
         f"{report['looked_at']:,}"
     )

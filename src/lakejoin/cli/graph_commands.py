@@ -59,19 +59,19 @@ _EDGES_SHOWN = 40
     "--most",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Keep at most N joinable columns per column, the best.  [default: 1000]",
+    help="Keep at most the best N joinable columns per column.  [default: 1000]",
 )
 @click.option(
     "--min",
     "minimum",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Show, draw and export only edges with this containment.",
+    help="Show, draw and export only edges with at least this containment.",
 )
 @click.option(
     "--numbers/--no-numbers",
     default=True,
-    help="Include number columns (the default), or not.",
+    help="Include number columns (the default), or leave them out.",
 )
 @count_option("--hops", default=1, most=4, help="With TABLE: how many joins to follow.")
 @click.option("--picture", metavar="FILE.svg", help="With TABLE: draw the tables around it.")
@@ -101,11 +101,11 @@ def graph_command(
     index: str | None,
     as_json: bool,
 ) -> None:
-    """Find out which tables of the lake join with which.
+    """Find out which tables in the lake join with which.
 
     Without TABLE, builds or updates the join graph with Spark, stores it with the index, and shows
     how well the lake joins. With TABLE, shows which tables join with it, on which columns, and what
-    can be reached from there. Some overlap is coincidental: `lakejoin search` tells which joins are
+    can be reached from there. Some overlap is coincidence: `lakejoin search` says which joins are
     real.
 
     \b
@@ -182,9 +182,9 @@ def _print_statistics(graph: JoinGraph, report: GraphReport, found: GraphStatist
     done = f"counted {counted(report.counted, 'pair')}" if report.fresh else "read"
     options = graph.options
     click.echo(
-        f"{counted(report.pairs, 'pair')} of columns join: one contains at least "
-        f"{format_percent(options.containment)} of the other's distinct values, of which there "
-        f"are at least {options.least:,} ({done} in {took})"
+        f"{counted(report.pairs, 'pair')} of columns join: one has at least {options.least:,} "
+        f"distinct values, and the other contains {format_percent(options.containment)} of them "
+        f"or more ({done} in {took})"
     )
     if report.cut:
         click.echo(
@@ -215,8 +215,8 @@ def _print_statistics(graph: JoinGraph, report: GraphReport, found: GraphStatist
     if found.reach is not None:
         steps = ", then ".join(f"{number:,}" for number in found.reach.tables)
         click.echo(
-            f"\nfrom {found.reach.table}, following columns that contain all values of the one "
-            f"before: {steps} more tables"
+            f"\ntables reached from {found.reach.table}, where each column contains all values of "
+            f"the one before, one join at a time: {steps}"
         )
 
 
@@ -224,10 +224,10 @@ def _print_around(graph: JoinGraph, around: Neighborhood) -> None:
     if not graph.complete:
         click.echo("note: the graph is older than the index; update it with: lakejoin graph")
     if not around.steps:
-        click.echo(f"no table of the lake contains that much of a column of {around.table}")
+        click.echo(f"no table in the lake contains enough of any column of {around.table}")
         return
     reached = ", then ".join(f"{number:,}" for number in around.hops())
-    click.echo(f"from {around.table}, join by join: {reached} tables")
+    click.echo(f"tables reached from {around.table}, one join at a time: {reached}")
     rows: list[tuple[str, ...]] = [
         (
             f"{step.hop}",
@@ -251,7 +251,7 @@ def _print_around(graph: JoinGraph, around: Neighborhood) -> None:
 @click.argument("table")
 @click.argument("other_table")
 @count_option("-k", default=5, metavar="N", help="How many paths to show.")
-@count_option("--joins", default=4, most=4, metavar="N", help="The most joins a path may have.")
+@count_option("--joins", default=4, most=4, metavar="N", help="The most joins in a path.")
 @click.option(
     "--sql",
     type=click.IntRange(min=1),
@@ -270,11 +270,11 @@ def paths_command(
 ) -> None:
     """Find chains of joins that lead from TABLE to OTHER_TABLE.
 
-    Each end is a table of the lake or a file of yours; the tables in between are from the lake.
+    Each end is a table in the lake or a file of yours; the tables in between are from the lake.
     Paths are ranked by how many rows of TABLE survive, counted exactly for the best paths;
     coincidental joins are not used. With the graph that `lakejoin graph` builds, paths cover the
     whole lake except columns with fewer than 10 distinct values (its --least). Without it, joins
-    are searched for from both ends, within a few tables.
+    are searched for from both ends, a few tables deep.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The command `join`: join two tables, and find out how."""
+"""The command `join`: work out how two tables join, and join them."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ _MOST_ROWS = 100_000_000
     help="Which rows to keep: inner, left, right or full.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write all rows to this file.")
-@click.option("--dry-run", is_flag=True, help="Show how the tables join, but no rows.")
+@click.option("--dry-run", is_flag=True, help="Show how the tables join, without rows.")
 @click.option(
     "--code",
     type=click.Choice(CODE_TARGETS),
     metavar="LANGUAGE",
     help=f"Print the join as code: {', '.join(CODE_TARGETS)}.",
 )
-@click.option("--one-to-one", is_flag=True, help="Match each row with at most one row.")
+@click.option("--one-to-one", is_flag=True, help="Match each row with at most one other.")
 @click.option(
     "--aggregate",
     multiple=True,
@@ -75,14 +75,14 @@ _MOST_ROWS = 100_000_000
     show_default=True,
     help="The share of fuzzy matches that must be correct.",
 )
-@click.option("--within", metavar="DISTANCE", help="By nearest: at most this far (5, 3d, 500m).")
-@click.option("--tau", type=float, help="By meaning: at most this far, 0 to 1.  [default: 0.3]")
+@click.option("--within", metavar="DISTANCE", help="By nearest: the limit, such as 5, 3d or 500m.")
+@click.option("--tau", type=float, help="By meaning: the limit, 0 to 1.  [default: 0.3]")
 @click.option("-n", "--rows", "shown", default=10, show_default=True, help="How many rows to show.")
 @click.option(
     "--suffix",
     default="_right",
     show_default=True,
-    help="Added to a name of RIGHT that LEFT has too.",
+    help="Added to names of RIGHT that LEFT also has.",
 )
 @click.option(
     "--max-rows",
@@ -105,9 +105,9 @@ def join_command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Join LEFT and RIGHT, and find out how.
+    """Work out how LEFT and RIGHT join, and join them.
 
-    LEFT and RIGHT are files or tables of the lake. Values are compared by the rules of the index
+    LEFT and RIGHT are files or tables in the lake. Values are compared by the rules of the index
     that a table is in: "Zürich " equals "zürich". If no join is found, the exit code is 1.
 
     \b

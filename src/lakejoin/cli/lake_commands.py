@@ -62,7 +62,7 @@ def _search_kinds(info: dict[str, Any]) -> str:
 @click.argument("pattern", required=False)
 @index_json_options
 def tables_command(pattern: str | None, index: str | None, as_json: bool) -> None:
-    """List the tables of the lake; with PATTERN, only those that match.
+    """List the tables in the lake; with PATTERN, only those that match.
 
     PATTERN is a glob such as '*airport*', or a part of the name.
     """

@@ -12,9 +12,9 @@ import click
 from lakejoin import __version__
 from lakejoin.errors import LakejoinError
 
-# Commands by what one wants, each with a phrase.
+# Commands by purpose, each with its one-line help.
 _GROUPS = {
-    "Index a lake, and look at it": {
+    "Index a lake and look around": {
         "demo": "build, index and explore a lake of real data",
         "index": "index a folder of CSV, JSON, Parquet, Excel … files",
         "compact": "merge small segments of the index",
@@ -29,18 +29,18 @@ _GROUPS = {
         "search": "find tables that join with yours, and what they add",
         "union": "find tables with rows to append to yours",
         "paths": "find chains of joins from one table to another",
-        "graph": "count all joins of the lake; see what a table reaches",
+        "graph": "find all joins in the lake; see what joins with a table",
     },
     "Find tables with one engine": {
         "overlap": "columns that share the most values with yours",
         "containment": "columns that contain most of your values",
         "composite": "tables that contain your combinations of values",
-        "similar": "text columns of similar meaning or spelling",
-        "nearby": "close numbers, coordinates or vectors",
+        "similar": "text columns with similar meaning or spelling",
+        "nearby": "columns with numbers, coordinates or vectors close to yours",
     },
     "Join": {
-        "join": "join two tables, and find out how",
-        "predicates": "find which columns of tables to equate",
+        "join": "work out how two tables join, and join them",
+        "predicates": "find which columns to join on, for the result you want",
         "relations": "find which tables refer to which: foreign keys",
         "enrich": "add columns that help to predict one of yours",
     },
@@ -110,7 +110,7 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="lakejoin")
 def cli() -> None:
-    """Find the tables of a data lake that join with yours, see why, and join them.
+    """Find the tables in a data lake that join with yours, see why, and join them.
 
     The index is ./.lakejoin, or what $LAKEJOIN_INDEX or --index names. Every command takes --json.
     """

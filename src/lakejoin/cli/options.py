@@ -60,7 +60,7 @@ def cluster_options(command: Command) -> Command:
             "--master",
             metavar="URL",
             help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://…, sc://host.  "
-            "[default: here]",
+            "[default: this machine]",
         ),
     ):
         command = option(command)

@@ -1,4 +1,4 @@
-"""The commands `predicates` (which columns to equate) and `relations` (foreign keys)."""
+"""The commands `predicates` (which columns to join on) and `relations` (foreign keys)."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def predicates_command(
     index: str | None,
     as_json: bool,
 ) -> None:
-    """Find which columns of these tables to equate in a join.
+    """Find which columns of these tables to join on, for the result you want.
 
-    Tables are files or tables of the lake. They can be joined in many ways, and names and types do
-    not reveal the right one. A predicate is a set of column pairs that must all be equal; lakejoin
+    Tables are files or tables in the lake. Two tables can join in many ways, and names and types do
+    not say which is right. A predicate is a set of column pairs that must all be equal; lakejoin
     finds the best predicates for the kind of result you want. All numbers are exact. A null matches
     nothing, and values are compared in canonical form: "Zürich " equals "zürich".
 
@@ -104,17 +104,17 @@ def relations_command(
 ) -> None:
     """Find the likely foreign keys of a database: which tables refer to which.
 
-    SOURCE is a folder, a glob, or a file with several tables (SQLite, Excel); by default, the lake
-    of the index. A foreign key is one or more columns whose values come from a key of another
-    table. Values, names and chance are weighed in one score from 0 to 1; the likeliest come first,
-    and those below 0.5 are left out.
+    SOURCE is a folder, a glob, or a file with several tables (SQLite, Excel); by default, the
+    indexed lake. A foreign key is one or more columns whose values come from a key of another
+    table. Values, names and chance make one score from 0 to 1; the likeliest come first, and those
+    below 0.5 are left out.
 
     \b
     Examples:
       lakejoin relations database/
       lakejoin relations shop.sqlite
       lakejoin relations shop.sqlite --diagram mermaid > relations.mmd
-      lakejoin relations                    for all tables of the lake
+      lakejoin relations                    for all tables in the lake
     """
     from lakejoin import api
     from lakejoin.cli.join_output import print_relations

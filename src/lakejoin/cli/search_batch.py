@@ -95,9 +95,7 @@ def run_batch(lake: Lake, run: SearchRun, options: SearchOptions) -> None:
             click.echo(f"failed: {problem}", err=True)
     failed = len(queries.problems)
     if failed:
-        raise InputError(
-            f"{failed:,} of {searched + failed:,} searches failed; the others succeeded"
-        )
+        raise InputError(f"{failed:,} of {searched + failed:,} searches failed; the rest succeeded")
     if not searched:
         raise InputError(f"no tables found in {batch}")
 

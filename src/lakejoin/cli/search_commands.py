@@ -31,8 +31,8 @@ from lakejoin.search.options import (
 )
 
 _COLUMN = (
-    "A column of TABLE: its name or zero-based index; '*' for each column.  [default: the text "
-    "column that is most like a key]"
+    "A column of TABLE: its name or zero-based index; '*' for each column.  [default: the most "
+    "key-like text column]"
 )
 _TOP = f"How many columns to show.  [default: {DEFAULT_K}]"
 _ALL = "Show the best N.  [default: all that qualify]"
@@ -41,15 +41,15 @@ _EXPLAIN = "Show result N in detail: its values, what was read, and the SQL."
 
 @click.command("search")
 @query_options(
-    "A column of TABLE: name or zero-based index. Repeat it for a composite key; COLUMN=OTHER "
-    "then allows only OTHER to match it.  [default: every column that may be a key]",
+    "A column of TABLE: name or zero-based index. Repeat for a composite key; COLUMN=OTHER "
+    "matches it with lake columns named OTHER only.  [default: every column that may be a key]",
     f"How many tables to show.  [default: {DEFAULT_K}]",
 )
 @run_options("Show the evidence for result N, in nats; without N, for all results.")
 def search_command(run: SearchRun) -> None:
-    """Find the tables of the lake that join best with TABLE, and what they add.
+    """Find the tables in the lake that join best with TABLE, and what they add.
 
-    TABLE is a file or a table of the lake. Every engine that applies searches with every column
+    TABLE is a file or a table in the lake. Every engine that applies searches with every column
     that may be a key; coincidental overlap is listed separately. To search with one engine, use
     lakejoin overlap, containment, composite, similar or nearby.
 
@@ -102,16 +102,16 @@ _DEFAULT_LIMIT = f"{DEFAULT_MIN} without -k, else none"
     type=click.Choice([AUTO, "stopping", "merge", "josie"]),
     default=AUTO,
     show_default=True,
-    help="How overlaps are counted; the answer is always the same.",
+    help="The algorithm that counts; all give the same answer.",
 )
 @run_options(_EXPLAIN)
 def overlap_command(
     run: SearchRun, min_share: float | None, skip_copies: bool, algorithm: str
 ) -> None:
-    """Find the columns of the lake that share the most values with a column.
+    """Find the columns in the lake that share the most values with a column.
 
-    TABLE is a file or a table of the lake. Distinct values are counted exactly. You see figures of
-    the join, and examples of values that match (✓) and that do not (✗).
+    TABLE is a file or a table in the lake. Distinct values are counted exactly. Each result
+    comes with figures for the join and examples of values that match (✓) and do not (✗).
 
     \b
     Examples:
@@ -135,10 +135,10 @@ def overlap_command(
 def containment_command(
     run: SearchRun, min_share: float | None, skip_copies: bool, no_verify: bool
 ) -> None:
-    """Find every column of the lake that contains enough values of a column.
+    """Find every column in the lake that contains enough values of a column.
 
-    TABLE is a file or a table of the lake. Small queries are counted; for larger ones sketches find
-    the columns, and each is then counted.
+    TABLE is a file or a table in the lake. Small queries are counted directly; for larger ones,
+    sketches find the columns and each is then counted.
 
     \b
     Examples:
@@ -151,15 +151,15 @@ def containment_command(
 
 @click.command("composite")
 @query_options(
-    "A column of the key; repeat it. COLUMN=OTHER allows only OTHER to match it.",
+    "A key column; repeat for each. COLUMN=OTHER matches it with lake columns named OTHER only.",
     f"How many tables to show.  [default: {DEFAULT_K}, or all with --min-share]",
 )
 @_limit_options("none")
 @click.option(
     "--initial",
     metavar="COLUMN",
-    help="The column that rows are fetched by, best one with rare values; or 'cardinality' for the "
-    "one with the fewest values. Affects the speed only.  [default: 'items', the cheapest]",
+    help="The key column to fetch rows by; rare values are fastest. 'cardinality' takes the one "
+    "with the fewest values. Changes only the speed.  [default: 'items', the cheapest]",
 )
 @run_options(_EXPLAIN)
 def composite_command(
@@ -167,8 +167,8 @@ def composite_command(
 ) -> None:
     """Find the tables that contain the most combinations of several columns.
 
-    TABLE is a file or a table of the lake. Combinations are counted exactly, whatever the columns
-    of the lake are called and in any order.
+    TABLE is a file or a table in the lake. Combinations are counted exactly, whatever the lake
+    columns are called and whatever their order.
 
     \b
     Examples:
@@ -191,13 +191,13 @@ def composite_command(
     "--tau",
     metavar="SHARE|auto",
     help="How close texts must be, as a share of the largest distance (0.3 or 30%). 'auto' shows "
-    "how many columns qualify at each tau and takes the knee.  [default: the encoder's own]",
+    "how many columns qualify at each tau and picks the knee.  [default: the encoder's own]",
 )
 @_measure_option
 @click.option(
     "--encoder",
     metavar="NAME|PATH",
-    help="The encoder of the index, if it is now found under another name.",
+    help="The index's encoder, if its name or path has changed.",
 )
 @run_options(_EXPLAIN)
 def similar_command(
@@ -208,9 +208,9 @@ def similar_command(
     measure: str,
     encoder: str | None,
 ) -> None:
-    """Find text columns of similar meaning or spelling.
+    """Find text columns with similar meaning or spelling.
 
-    TABLE is a file or a table of the lake. Values need not be equal: '12 Main St' finds
+    TABLE is a file or a table in the lake. Values need not be equal: '12 Main St' finds
     '12 main street'. The index must have been built --with meaning.
 
     \b
@@ -244,10 +244,10 @@ def nearby_command(
     measure: str,
     metric: str | None,
 ) -> None:
-    """Find columns of numbers, coordinates or vectors that are close.
+    """Find columns with numbers, coordinates or vectors close to yours.
 
-    TABLE is a file or a table of the lake. You see the number of pairs, their distances, and
-    examples: yours ~ theirs. The index must have been built --with distance.
+    TABLE is a file or a table in the lake. Each result shows the number of pairs, their distances,
+    and examples (yours ~ theirs). The index must have been built --with distance.
 
     \b
     Examples:

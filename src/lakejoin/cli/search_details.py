@@ -208,7 +208,7 @@ def _measured(counters: VectorCounters) -> list[str]:
         f"computed, {counters.verified:,} distances measured, {counters.near:,} pairs found"
     ]
     if counters.encoded:
-        sentences.append(f"{counted(counters.encoded, 'value')} of the lake had to be encoded")
+        sentences.append(f"{counted(counters.encoded, 'lake value')} had to be encoded")
     sentences.append(f"in {counted(counters.segments, 'segment')}")
     ran = [f"{name} ({counted(times, 'time')})" for name, times in counters.methods.items()]
     if ran:

@@ -44,7 +44,7 @@ _BACKLOG = 128
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
-    help="The address to listen on; all but loopback addresses need a token.",
+    help="The address to listen on; any but a loopback address needs a token.",
 )
 @click.option("--open", "browse", is_flag=True, help="Open the page in a browser.")
 @click.option(
@@ -58,7 +58,7 @@ _BACKLOG = 128
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="Another host name of the server. Repeatable.",
+    help="Another host name that reaches this server; repeatable.",
 )
 @click.option(
     "--store",
@@ -239,8 +239,8 @@ def _print_address(settings: Settings, tables: int, as_json: bool) -> None:
 def mcp_command(index: str | None, as_json: bool) -> None:
     """Serve the lake to AI agents: Model Context Protocol tools over standard input and output.
 
-    Agents start this command themselves and have to be told how. Most read a file like this, which
-    --json prints with the right paths:
+    Agents start this command themselves, from their configuration. Most read a file like this,
+    which --json prints with the right paths:
 
     \b
       {"mcpServers": {"lakejoin": {
@@ -253,8 +253,8 @@ def mcp_command(index: str | None, as_json: bool) -> None:
       preview   show some rows of a table
       join      find out how two tables join; writes only to a new file that the agent names
 
-    Tables are files that this command can read, or tables of the lake. New versions of the index
-    are picked up automatically. It needs neither Spark nor Java, but pip install 'lakejoin[mcp]'.
+    Tables are files that this command can read, or tables in the lake. New versions of the index
+    are picked up automatically. It needs no Spark and no Java, only pip install 'lakejoin[mcp]'.
 
     \b
     Examples:

@@ -87,7 +87,7 @@ def print_table(
             width=width,
         )
     for row in cells:
-        # Text, not markup: a cell of the lake must never be interpreted.
+        # Text, not markup: a cell in the lake must never be interpreted.
         table.add_row(*map(Text, row[: len(widths)]))
     screen.print(table)
     if len(widths) < len(heads):
@@ -190,7 +190,7 @@ def count_files(
 
 
 LONG_WAIT_SECONDS = 4.0  # seconds
-STILL_SEARCHING = "still searching; the first searches after installation also compile code, once …"
+STILL_SEARCHING = "still searching; the first searches after installation also compile code …"
 
 
 @contextlib.contextmanager

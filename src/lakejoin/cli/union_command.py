@@ -68,13 +68,13 @@ def union_command(
     index: str | None,
     as_json: bool,
 ) -> None:
-    """Find tables of the lake whose rows could be appended to TABLE.
+    """Find tables in the lake whose rows could be appended to TABLE.
 
-    TABLE is a file or a table of the lake. Columns are aligned by their values, names, types and
+    TABLE is a file or a table in the lake. Columns are aligned by their values, names, types and
     formats, and by meaning if the index supports it; each aligns with at most one column of TABLE.
-    You see how many rows of each table are new, which columns correspond, and which columns of
-    TABLE would stay empty. Copies and versions of TABLE, and tables that are better joined than
-    appended (the same things with other columns), are listed separately.
+    Each result shows how many rows are new, which columns correspond, and which columns of TABLE
+    would stay empty. Copies and versions of TABLE, and tables that are better joined than appended
+    (the same things with other columns), are listed separately.
 
     \b
     Examples:
@@ -114,7 +114,7 @@ def _check_new(out: str) -> None:
 
 def _result(answer: UnionAnswer, number: int) -> UnionResult:
     if not len(answer):
-        nothing = f"no table of the lake has rows that could be appended to {answer.table}"
+        nothing = f"no table in the lake has rows that could be appended to {answer.table}"
         raise InputError(f"{nothing}; {answer.misses_text}" if answer.misses else nothing)
     if number > len(answer):
         raise InputError(f"there is no result {number}: the search found {len(answer):,}")

@@ -56,7 +56,7 @@ def connect(url: str, token: str | None = None, *, timeout: float | None = 600) 
 class RemoteLake(LakeSearch):
     """A lake on a server. All work is done on the server; local tables are uploaded.
 
-    A `table` is the path of a local file (or `file#part`), the name of a table of the lake, a
+    A `table` is the path of a local file (or `file#part`), the name of a table in the lake, a
     `RemoteTable`, or a frame (pandas, polars, Arrow, DuckDB, a mapping of columns, a list of
     values). To use a local table several times, upload it once: `mine = lake.upload("mine.csv")`.
 
@@ -136,7 +136,7 @@ class RemoteLake(LakeSearch):
     # -- searching -----------------------------------------------------------------------------
 
     def search(self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K) -> FusedAnswer:
-        """Find the `k` tables of the lake that join best with `table`, like `Lake.search`."""
+        """Find the `k` tables in the lake that join best with `table`, like `Lake.search`."""
         request = self._fused_request(table, on, k)
         return self._fused(self._connection.post("/search", request), request)
 
@@ -170,7 +170,7 @@ class RemoteLake(LakeSearch):
                 yield self._fused(data, request)
 
     def union(self, table: Any, k: int = DEFAULT_K) -> UnionAnswer:
-        """Find the tables of the lake whose rows could be appended to `table`, best first."""
+        """Find the tables in the lake whose rows could be appended to `table`, best first."""
         query_id = table_id(self._connection, table)
         from lakejoin.union.answer import UnionAnswer
 
@@ -227,7 +227,7 @@ class RemoteLake(LakeSearch):
         n: int = 5,
         progress: Progress | None = None,
     ) -> Predicates:
-        """Find the best predicates (columns to equate) for a preference: `coverage`, `groups`,
+        """Find the best predicates (columns to join on) for a preference: `coverage`, `groups`,
         `compact`, `balanced` or `strength`."""
         from lakejoin.joins.predicates.join_predicate import Predicates
 

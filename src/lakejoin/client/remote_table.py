@@ -49,7 +49,7 @@ class RemoteTable:
 
     @property
     def name(self) -> str:
-        """Its name; for a table of the lake, its path there."""
+        """Its name; for a table in the lake, its path there."""
         return str(self._data["table"])
 
     @property

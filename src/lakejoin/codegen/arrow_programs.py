@@ -28,7 +28,7 @@ from lakejoin.codegen.programs import (
 
 # A column, the earlier splits, and the next separator.
 _Splitting = tuple[str, tuple[Split, ...], Separator]
-_REMEMBERED = 2000  # largest number of rows whose parts are cached
+_MAX_CACHED_ROWS = 2000  # rows up to which parts are cached
 _MARK = "\x1f"  # never inside a run of letters or digits
 
 
@@ -69,7 +69,7 @@ class Applier:
         cached = self._parts.get(operator)
         if cached is None:
             cached = self._compute(operator)
-            if self.table.num_rows <= _REMEMBERED:
+            if self.table.num_rows <= _MAX_CACHED_ROWS:
                 self._parts[operator] = cached
         return cached
 
@@ -97,7 +97,7 @@ class Applier:
                 self._substring(Extract(part.column, before)) if before else self._text(part.column)
             )
             substrings = _split(texts, part.splits[-1][0])
-            if self.table.num_rows <= _REMEMBERED:
+            if self.table.num_rows <= _MAX_CACHED_ROWS:
                 self._substrings[key] = substrings
         return _nth(substrings, part.splits[-1][1])
 

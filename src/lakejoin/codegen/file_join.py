@@ -26,7 +26,7 @@ _BLANKS = "".join(c for c in map(chr, range(0x3001)) if unicodedata.category(c) 
 # What DuckDB calls the charsets that it reads like lakejoin.
 _CHARSETS = {"utf-8": "utf-8", "ascii": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1"}
 _READABLE = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".gz", ".zst")
-_WIDEST = 500  # columns in a query
+_MAX_COLUMNS = 500  # in a query
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +175,7 @@ def reader_call(origin: TableOrigin, names: Sequence[str]) -> str:
     if origin.format == "parquet":
         return f"read_parquet({quote_literal(origin.path)})"
     dialect = origin.dialect
-    if dialect is None or origin.format not in DELIMITED or len(names) > _WIDEST:
+    if dialect is None or origin.format not in DELIMITED or len(names) > _MAX_COLUMNS:
         return ""
     charset = _CHARSETS.get(dialect.encoding.lower())
     usual = dialect.skip_footer == 0 and dialect.escape in ("", dialect.quote)

@@ -1,4 +1,4 @@
-"""Enrichment: finds columns of the lake that help to predict a column of a table."""
+"""Enrichment: finds lake columns that help to predict a column of a table."""
 
 from __future__ import annotations
 

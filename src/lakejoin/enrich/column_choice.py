@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from lakejoin.enrich.lake_columns import ColumnValues, GatheredColumns
 
 
-_CUT = 30  # columns that a forest gets
+_MAX_FOREST_COLUMNS = 30  # columns that a forest gets
 _DRAWS = 8  # draws of noise
-_HITS = 7  # draws in which a column must be more important than noise
+_MIN_WINS = 7  # draws in which a column must be more important than noise
 _FOLDS, _REPEATS, _TREES = 5, 2, 30  # of the final validation
-_SURE = 1.0  # standard errors by which the gain must exceed zero
-_BEYOND = 3.0  # standard deviations by which the gain must exceed the mean gain of noise
+_MIN_STANDARD_ERRORS = 1.0  # by which the gain must exceed zero
+_MIN_NOISE_DEVIATIONS = 3.0  # standard deviations by which the gain must exceed that of noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class ColumnChooser:
             return ColumnChoice((), left_out=left_out, examined=len(usable))
         outputs = self.target.take(rows).outputs()
         scores = sketches.scores(pool, rows, outputs)
-        order = np.argsort(-scores, kind="stable")[:_CUT]
+        order = np.argsort(-scores, kind="stable")[:_MAX_FOREST_COLUMNS]
         best = [pool[i] for i in order if scores[i] > 0]
         if not best:
             return ColumnChoice((), left_out=left_out, examined=len(usable))
@@ -130,7 +130,7 @@ class _Trial:
         while len(self._draws) <= draw:
             mixed = self.sketches.draw_noise(self._random)
             scores = self.sketches.scores(self.pool, self.rows, self.outputs, mixed)
-            order = np.argsort(-scores, kind="stable")[:_CUT]
+            order = np.argsort(-scores, kind="stable")[:_MAX_FOREST_COLUMNS]
             self._draws.append((mixed, [self.pool[i] for i in order]))
         return self._draws[draw]
 
@@ -149,7 +149,7 @@ class _Trial:
             self._best.append([noise[i] for i in np.argsort(-of_noise, kind="stable")])
             hits += of_columns > of_noise.max(initial=0.0)
             worth += of_columns / _DRAWS
-        return {p: float(worth[i]) for i, p in enumerate(positions) if hits[i] >= _HITS}
+        return {p: float(worth[i]) for i, p in enumerate(positions) if hits[i] >= _MIN_WINS}
 
     def validated(self, positions: Sequence[int]) -> list[int]:
         """All or the best of the columns, if they predict better out of fold."""
@@ -165,7 +165,7 @@ class _Trial:
             chosen = list(positions[:size])
             with_chosen = self._scores(self._with(self.sketches.values_at(chosen, self.rows)))
             mean, error = _gain(with_chosen, alone)
-            if mean > max(_SURE * error, gained):
+            if mean > max(_MIN_STANDARD_ERRORS * error, gained):
                 best, scores, gained = chosen, with_chosen, mean
         return best if best and self._beats_noise(len(best), scores, alone) else []
 
@@ -178,7 +178,7 @@ class _Trial:
             gains.append(float((self._scores(self._with(columns), 1) - alone[:_FOLDS]).mean()))
             if gains[-1] >= gain:
                 return False
-        return gain > float(np.mean(gains) + _BEYOND * np.std(gains, ddof=1))
+        return gain > float(np.mean(gains) + _MIN_NOISE_DEVIATIONS * np.std(gains, ddof=1))
 
     def _with(self, columns: Array) -> Array:
         return np.concatenate([self._own, columns], axis=1)
@@ -205,8 +205,8 @@ def _gain(scores: Array, baseline: Array) -> tuple[float, float]:
 NoiseDraw = dict[tuple[str, ...], Array]  # by query columns, the key whose values each key gets
 
 _BINS = 8  # groups of numbers
-_TEXTS = 15  # most frequent texts, each a group of its own
-_REDUNDANT = 0.95  # correlation with a column kept before
+_MAX_TEXT_GROUPS = 15  # most frequent texts, each a group of its own
+_MAX_CORRELATION = 0.95  # with a column kept before
 
 
 class ColumnSketches:
@@ -271,7 +271,7 @@ class ColumnSketches:
         alike = np.abs(ranked @ ranked.T)
         kept: list[int] = []
         for i in range(len(order)):
-            if lengths[i] > 0 and not (alike[i, kept] >= _REDUNDANT).any():
+            if lengths[i] > 0 and not (alike[i, kept] >= _MAX_CORRELATION).any():
                 kept.append(i)
         return [order[i] for i in kept]
 
@@ -282,7 +282,7 @@ def _groups(values: ColumnValues) -> Array:
     groups = np.zeros(len(present), np.int64)
     known = values.by_key[present]
     if values.texts:
-        groups[present] = 1 + np.minimum(known, _TEXTS).astype(np.int64)
+        groups[present] = 1 + np.minimum(known, _MAX_TEXT_GROUPS).astype(np.int64)
     elif len(known):
         edges = np.unique(np.quantile(known, np.linspace(0, 1, _BINS + 1)[1:-1]))
         groups[present] = 1 + np.searchsorted(edges, known, side="right")

@@ -102,7 +102,7 @@ class Enrichment:
         """Why nothing is added."""
         key = " and ".join(map(repr, self.options.on))
         if not self.tables:
-            return f"nothing found: no table of the lake joins on {key}"
+            return f"nothing found: no table in the lake joins on {key}"
         if not self.choice.examined:
             problem = "none of their columns adds anything that the table does not have"
         else:
@@ -110,7 +110,7 @@ class Enrichment:
             problem = (
                 f"none of their {count} predicts {self.options.target!r} better than noise does"
             )
-        return f"nothing found: {self.tables} tables of the lake join on {key}, but {problem}"
+        return f"nothing found: {self.tables} tables in the lake join on {key}, but {problem}"
 
     @property
     def table(self) -> pa.Table:

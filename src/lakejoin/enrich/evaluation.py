@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 Folds = list[tuple[Array, Array]]
 
 TREES = 60
-_LEAF = 3  # least rows of a leaf
-_SHARE = 0.4  # of the columns tried at each split
-_TEXTS = 0.5  # distinct texts per row above which a column is left out
+_MIN_LEAF_ROWS = 3  # least rows of a leaf
+_SPLIT_COLUMNS = 0.4  # share of the columns tried at each split
+_MAX_TEXT_UNIQUENESS = 0.5  # distinct texts per row above which a column is left out
 
 
 def table_numbers(table: pa.Table) -> Array:
@@ -49,7 +49,7 @@ def table_numbers(table: pa.Table) -> Array:
             numbers = parse_numbers(texts)
             if numbers is None:
                 numbers, names = number_texts(texts)
-                if len(names) > _TEXTS * max(1, len(texts) - texts.null_count):
+                if len(names) > _MAX_TEXT_UNIQUENESS * max(1, len(texts) - texts.null_count):
                     continue
         columns.append(np.asarray(numbers, np.float64))
     return np.stack(columns, axis=1) if columns else np.zeros((table.num_rows, 0))
@@ -109,8 +109,8 @@ class Forest:
         with config_context(skip_parameter_validation=True, assume_finite=True):
             for number in range(trees):
                 tree = kind(
-                    min_samples_leaf=_LEAF,
-                    max_features=_SHARE,
+                    min_samples_leaf=_MIN_LEAF_ROWS,
+                    max_features=_SPLIT_COLUMNS,
                     random_state=np.random.RandomState(seed * 1_000_003 % 2**31 + number),
                 )
                 self._trees.append(tree.fit(rows, values, check_input=False).tree_)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.enrich.key_partners import (
+from lakejoin.enrich.key_matches import (
     DistinctKeys,
-    Partners,
-    PartnerTable,
+    KeyMatches,
+    LinkedTable,
     distinct_keys,
     key_hashes,
 )
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from lakejoin.store.snapshot import Snapshot
 
 
-ROWS = "rows"  # the column with the number of rows of a partner
-_COLUMNS = 100  # examined per table
+ROWS = "rows"  # the column with the number of rows of a match
+_MAX_COLUMNS = 100  # examined per table
 _COVERED, _FEWEST = 0.05, 10  # share and number of sampled rows that must get a value
-_REPEATED = 0.5  # most distinct texts per row: one that occurs once says nothing of other rows
+_MAX_UNIQUENESS = 0.5  # distinct texts per row: one that occurs once says nothing of other rows
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class GatheredColumns:
     keys: Array
     keys_of_rows: dict[tuple[str, ...], Array]
     values: tuple[ColumnValues, ...]
-    matched: dict[int, Array]  # by link, whether each sampled row has a partner
+    matched: dict[int, Array]  # by link, whether each sampled row has a match
 
     def joined_on(self, values: ColumnValues) -> tuple[str, ...]:
         """The query columns that a column is joined on."""
@@ -101,16 +101,16 @@ def gather_columns(
         on: distinct_keys(sample, on) for on in dict.fromkeys(link.query_columns for link in links)
     }
     values: list[ColumnValues] = []
-    met = {}
+    matched = {}
     taken = set(query.column_names)
     for index, link in enumerate(links):
-        table = PartnerTable(snapshot, link.table)
-        partners = link.partners(keys_on[link.query_columns], table)
-        met[index] = np.append(partners.matched, False)[keys_on[link.query_columns].of_row]
-        reader = _Reader(index, link, table, partners, keys_on[link.query_columns])
+        table = LinkedTable(snapshot, link.table)
+        matches = link.matches(keys_on[link.query_columns], table)
+        matched[index] = np.append(matches.matched, False)[keys_on[link.query_columns].of_row]
+        reader = _Reader(index, link, table, matches, keys_on[link.query_columns])
         values += reader.columns(taken)
     of_rows = {on: keys.of_row for on, keys in keys_on.items()}
-    return GatheredColumns(tuple(links), rows, row_keys, of_rows, tuple(values), met)
+    return GatheredColumns(tuple(links), rows, row_keys, of_rows, tuple(values), matched)
 
 
 def sample_keys(
@@ -133,14 +133,14 @@ class _Reader:
     """Reads the columns of one table for the sampled keys."""
 
     def __init__(
-        self, index: int, link: Link, table: PartnerTable, partners: Partners, keys: DistinctKeys
+        self, index: int, link: Link, table: LinkedTable, matches: KeyMatches, keys: DistinctKeys
     ) -> None:
         self._index = index
         self._link = link
         self._table = table
-        self._partners = partners
+        self._matches = matches
         self._rows_of_key = np.bincount(keys.of_row[keys.of_row >= 0], minlength=len(keys))
-        counts = np.bincount(partners.partner_of_row, minlength=partners.count)
+        counts = np.bincount(matches.match_of_row, minlength=matches.count)
         self._counts = counts.astype(np.float64)
         self._several = bool((counts > 1).any())
 
@@ -149,25 +149,25 @@ class _Reader:
         columns = []
         if self._several:
             columns.append(self._values(-1, ROWS, ROWS, self._counts))
-        for index, column in enumerate(self._table.columns[:_COLUMNS]):
+        for index, column in enumerate(self._table.columns[:_MAX_COLUMNS]):
             if column.name not in self._link.lake_columns and column.profile.distinct > 1:
                 columns.append(self._column(index, column.name))
         useful = [column for column in columns if self._is_useful(column)]
         return [_named(column, self._several, taken) for column in useful]
 
     def _column(self, index: int, name: str) -> ColumnValues:
-        numbers = self._table.mean_numbers(index, self._partners)
+        numbers = self._table.mean_numbers(index, self._matches)
         if numbers is not None:
             return self._values(index, name, "mean", numbers)
-        texts = self._table.most_frequent(index, self._partners)
+        texts = self._table.most_frequent(index, self._matches)
         numbers, names = number_texts(texts)
         return self._values(index, name, "most frequent", numbers, names)
 
     def _values(
-        self, index: int, name: str, made: str, of_partner: Array, texts: tuple[str, ...] = ()
+        self, index: int, name: str, made: str, of_match: Array, texts: tuple[str, ...] = ()
     ) -> ColumnValues:
         column = LakeColumn(self._index, self._link.table, index, name, made, name)
-        return ColumnValues(column, np.append(of_partner, np.nan)[self._partners.by_key], texts)
+        return ColumnValues(column, np.append(of_match, np.nan)[self._matches.by_key], texts)
 
     def _is_useful(self, values: ColumnValues) -> bool:
         present = ~np.isnan(values.by_key)
@@ -175,7 +175,9 @@ class _Reader:
         if rows < max(_FEWEST, _COVERED * int(self._rows_of_key.sum())):
             return False
         distinct = len(np.unique(values.by_key[present]))
-        return distinct > 1 and not (values.texts and distinct > _REPEATED * int(present.sum()))
+        return distinct > 1 and not (
+            values.texts and distinct > _MAX_UNIQUENESS * int(present.sum())
+        )
 
 
 def _named(values: ColumnValues, several: bool, taken: set[str]) -> ColumnValues:
@@ -193,36 +195,36 @@ def _named(values: ColumnValues, several: bool, taken: set[str]) -> ColumnValues
 def join_columns(
     snapshot: Snapshot, links: Sequence[Link], columns: Sequence[LakeColumn], query: pa.Table
 ) -> list[pa.Array]:
-    """The value of each column for each row; null if the row has no partner."""
+    """The value of each column for each row; null if the row has no match."""
     keys: dict[tuple[str, ...], DistinctKeys] = {}
-    joined: dict[int, tuple[PartnerTable, Partners]] = {}
+    joined: dict[int, tuple[LinkedTable, KeyMatches]] = {}
     arrays = []
     for column in columns:
         link = links[column.link]
         if link.query_columns not in keys:
             keys[link.query_columns] = distinct_keys(query, link.query_columns)
         if column.link not in joined:
-            table = PartnerTable(snapshot, link.table)
-            joined[column.link] = table, link.partners(keys[link.query_columns], table)
-        table, partners = joined[column.link]
-        of_row = np.append(partners.by_key, -1)[keys[link.query_columns].of_row]
-        arrays.append(_at_rows(column, table, partners, of_row))
+            table = LinkedTable(snapshot, link.table)
+            joined[column.link] = table, link.matches(keys[link.query_columns], table)
+        table, matches = joined[column.link]
+        of_row = np.append(matches.by_key, -1)[keys[link.query_columns].of_row]
+        arrays.append(_at_rows(column, table, matches, of_row))
     return arrays
 
 
 def _at_rows(
-    column: LakeColumn, table: PartnerTable, partners: Partners, of_row: Array
+    column: LakeColumn, table: LinkedTable, matches: KeyMatches, of_row: Array
 ) -> pa.Array:
     rows = pa.array(np.maximum(of_row, 0), mask=of_row < 0)
     if column.made == ROWS:
-        counts = np.bincount(partners.partner_of_row, minlength=partners.count)
+        counts = np.bincount(matches.match_of_row, minlength=matches.count)
         return pa.array(counts, pa.float64()).take(rows)
     index = table.find_column_index(column.column_index, column.name)
     if column.made != "mean":
-        return table.most_frequent(index, partners).take(rows)
-    numbers = table.mean_numbers(index, partners)
-    if numbers is None:  # the column has numbers, but perhaps not for these few partners
-        numbers = np.full(partners.count, np.nan)
+        return table.most_frequent(index, matches).take(rows)
+    numbers = table.mean_numbers(index, matches)
+    if numbers is None:  # the column has numbers, but perhaps not for these few matches
+        numbers = np.full(matches.count, np.nan)
     return pa.array(numbers, pa.float64(), from_pandas=True).take(rows)
 
 

@@ -1,4 +1,4 @@
-"""Detects columns of the lake that copy the query table or the target.
+"""Detects lake columns that copy the query table or the target.
 
 A column copies one of the query table if nearly all matching rows have the same value in both, and
 rows of other keys do not; values are compared by codes, so spellings and several rows per key do
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.enrich.key_partners import PartnerTable, distinct_keys, distinct_tokens
+from lakejoin.enrich.key_matches import LinkedTable, distinct_keys, distinct_tokens
 from lakejoin.enrich.training_data import Target, mean_ranks
 from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from lakejoin.enrich.links import Link
     from lakejoin.store.snapshot import Snapshot
 
-_ROWS = 300  # rows of the query table that are compared
+_COMPARED_ROWS = 300  # of the query table
 _FEWEST = 10
 _SAME, _SAME_OF_FEW, _FEW = 0.5, 0.95, 10  # agreement beyond chance; for few distinct values
 _BY_NAME = 0.98
-_MOST_COLUMNS = 0.8  # share of copied columns that makes a table a version
+_VERSION_SHARE = 0.8  # share of copied columns that makes a table a version
 _COPIED, _RANKED = 0.99999, 0.9999  # correlation of numbers, and of ranks
 _DIGITS = range(-6, 7)  # decimals to which numbers may have been rounded
 _OF_SPREAD = 0.4  # of the standard deviation: a coarser last digit proves nothing
 _OF_DIGIT = 0.65  # half of the last digit, and the error of the fitted line
-_RENAMED = 0.99  # rows whose class always has the same other name
+_MIN_ONE_TO_ONE = 0.99  # share of rows whose class always has the same other name
 # A column that nearly predicts the target alone is noted but not left out: the class of this share
 # of rows, or numbers or ranks with this correlation.
 _ALONE, _NEARLY = 0.99, 0.98
@@ -64,32 +64,32 @@ def find_copied_columns(
     """Find the lake columns that copy the query table, judged by some rows; it may include the
     target."""
     sample = query_table.take(
-        rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows))).astype(np.int64)]
+        rows[np.linspace(0, len(rows) - 1, min(_COMPARED_ROWS, len(rows))).astype(np.int64)]
     )
     copied: CopiedColumns = {}
     for link_index, link in enumerate(links):
-        table = PartnerTable(snapshot, link.table)
+        table = LinkedTable(snapshot, link.table)
         keys = distinct_keys(sample, link.query_columns)
-        partners = link.partners(keys, table)
-        partner = np.append(partners.by_key, -1)[keys.of_row]
-        matched = np.flatnonzero(partner >= 0)
+        matches = link.matches(keys, table)
+        match = np.append(matches.by_key, -1)[keys.of_row]
+        matched = np.flatnonzero(match >= 0)
         if len(matched) < _FEWEST:
             continue
         others = [name for name in query_table.column_names if name not in link.query_columns]
         own = {name: _codes(sample[name], table) for name in others}
         for column_index, column in enumerate(table.columns):
-            held = table.distinct_pairs(column_index, partners)
+            held = table.distinct_pairs(column_index, matches)
             same = [
                 name
                 for name, codes in own.items()
-                if _is_same(codes[matched], partner[matched], held, name == column.name)
+                if _is_same(codes[matched], match[matched], held, name == column.name)
             ]
             if same:
                 copied[link_index, column_index] = tuple(same)
     return copied
 
 
-def _codes(column: pa.ChunkedArray, table: PartnerTable) -> Array:
+def _codes(column: pa.ChunkedArray, table: LinkedTable) -> Array:
     """The code of each row in the lake table's segment; negative for unknown values."""
     tokens, of_row = distinct_tokens(column, table.rules)
     codes = table.find(tokens).astype(np.int64)
@@ -97,28 +97,28 @@ def _codes(column: pa.ChunkedArray, table: PartnerTable) -> Array:
     return np.append(codes, -1)[of_row]
 
 
-def _is_same(codes: Array, partner: Array, held: Array, same_name: bool) -> bool:
-    """Whether the values are among those of each row's partner, but not of other partners."""
+def _is_same(codes: Array, match: Array, held: Array, same_name: bool) -> bool:
+    """Whether the values are among those of the matching lake rows, but not of other rows."""
     known = codes != -1
-    codes, partner = codes[known], partner[known]
+    codes, match = codes[known], match[known]
     distinct = len(np.unique(codes))
     if len(codes) < _FEWEST or distinct < 2:
         return False
-    share = np.isin(_pairs(partner, codes), held).mean()
+    share = np.isin(_pairs(match, codes), held).mean()
     if share < _SAME:
         return False
     if same_name and share >= _BY_NAME:
         return True
     shuffled = np.random.default_rng(0).permutation(len(codes))
-    chance = np.isin(_pairs(partner, codes[shuffled]), held).mean()
+    chance = np.isin(_pairs(match, codes[shuffled]), held).mean()
     if chance > 0.9:
         return False  # agreement proves nothing
     beyond = (share - chance) / (1 - chance)
     return bool(beyond >= (_SAME if distinct > _FEW else _SAME_OF_FEW))
 
 
-def _pairs(partner: Array, codes: Array) -> Array:
-    return np.where(codes < 0, -1, (partner.astype(np.int64) << 32) | np.maximum(codes, 0))
+def _pairs(match: Array, codes: Array) -> Array:
+    return np.where(codes < 0, -1, (match.astype(np.int64) << 32) | np.maximum(codes, 0))
 
 
 def find_own_versions(
@@ -129,7 +129,7 @@ def find_own_versions(
     for index, link in enumerate(links):
         others = [name for name in columns if name not in link.query_columns]
         copied = {name for (of, _), names in same.items() if of == index for name in names}
-        if len(copied) >= 2 and len(copied) >= _MOST_COLUMNS * len(others):
+        if len(copied) >= 2 and len(copied) >= _VERSION_SHARE * len(others):
             why = f"it has {len(copied)} columns of the table with the same values: a version of it"
             versions[index] = LeftOut(link.table, "", why)
     return versions
@@ -146,7 +146,7 @@ def explain_target_copy(
     if len(theirs) < _FEWEST:
         return ""
     if target.is_classes:
-        return "it is the target with other names" if _one_to_one(theirs, mine) else ""
+        return "it is the target under other names" if _one_to_one(theirs, mine) else ""
     if values.texts or len(np.unique(mine)) < _FEW or theirs.std() == 0 or mine.std() == 0:
         return ""
     if abs(float(np.corrcoef(theirs, mine)[0, 1])) >= _COPIED:
@@ -189,7 +189,7 @@ def _one_to_one(theirs: Array, classes: Array) -> bool:
     np.add.at(table, (values, names), 1)
     best = table.max(axis=1).sum(), table.max(axis=0).sum()
     # In both directions: a value that only implies the class is a good predictor, not a copy.
-    return bool(min(best) >= _RENAMED * len(theirs))
+    return bool(min(best) >= _MIN_ONE_TO_ONE * len(theirs))
 
 
 def predicts_alone(

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.enrich.key_partners import (
+from lakejoin.enrich.key_matches import (
     DistinctKeys,
     EqualKeys,
     KeyJoin,
+    KeyMatches,
+    LinkedTable,
     MeaningKeys,
     NearestPoints,
-    Partners,
-    PartnerTable,
     RewrittenKeys,
     SimilarKeys,
     distinct_keys,
@@ -49,8 +49,8 @@ JOIN_KINDS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Link:
-    """A table of the lake, the query columns it joins on, and its joins: each is used for the keys
-    that found no partner before."""
+    """A table in the lake, the query columns it joins on, and its joins: each is used for the keys
+    that have no match yet."""
 
     table: str
     query_columns: tuple[str, ...]
@@ -65,20 +65,20 @@ class Link:
         """The columns of the lake table that are joined on."""
         return frozenset(name for join in self.joins for name in join.lake_columns)
 
-    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
-        """Find the partners of some keys."""
-        partners = self.joins[0].partners(keys, table)
+    def matches(self, keys: DistinctKeys, table: LinkedTable) -> KeyMatches:
+        """Find the matches of some keys."""
+        matches = self.joins[0].matches(keys, table)
         for join in self.joins[1:]:
-            if partners.matched.all():
+            if matches.matched.all():
                 break
-            partners = partners.fill(join.partners(keys, table))
-        return partners
+            matches = matches.fill(join.matches(keys, table))
+        return matches
 
 
 def join_kinds(by: str) -> tuple[str, ...]:
     """The kinds of joins for `by`; raises if it is unknown."""
     if by not in JOIN_KINDS:
-        raise InputError(f"tables are joined by one of {', '.join(JOIN_KINDS)}, not {by!r}")
+        raise InputError(f"by must be one of {', '.join(JOIN_KINDS)}, not {by!r}")
     return JOIN_KINDS[by]
 
 
@@ -135,8 +135,8 @@ class _Linker:
     keys: dict[tuple[str, ...], DistinctKeys]
 
     @cached_property
-    def _table(self) -> PartnerTable:
-        return PartnerTable(self.snapshot, self.result.table)
+    def _table(self) -> LinkedTable:
+        return LinkedTable(self.snapshot, self.result.table)
 
     def link(self) -> Link | None:
         """The link, or None if the table joins by none of the requested kinds."""
@@ -209,8 +209,8 @@ class _Linker:
 TEXT_TYPES = (ColumnType.TEXT, ColumnType.MIXED)
 MOST_TEXTS = 20_000  # most distinct texts of a lake column that are compared one by one
 _SIMILAR_COLUMNS, _MEANING_COLUMNS = 12, 15  # columns examined
-_SAMPLE = 200  # texts searched by meaning
-_CONTAINED = 0.3  # share of the values that must match
+_SAMPLE_TEXTS = 200  # searched by meaning
+_MIN_CONTAINED = 0.3  # share of the values that must match
 
 
 def find_similar_tables(lake: Lake, query: pa.Table, key: str, known: set[str]) -> Iterator[Link]:
@@ -233,11 +233,11 @@ def find_similar_tables(lake: Lake, query: pa.Table, key: str, known: set[str]) 
         )
         if entry.name in known:
             continue
-        partner = PartnerTable(lake.snapshot, entry.name)
-        column = partner.columns[hit.column - entry.first]
+        linked = LinkedTable(lake.snapshot, entry.name)
+        column = linked.columns[hit.column - entry.first]
         if column.profile.type not in TEXT_TYPES or column.profile.distinct > MOST_TEXTS:
             continue
-        matcher = learn_matcher(tokens, partner, column.name, alone=True)
+        matcher = learn_matcher(tokens, linked, column.name, alone=True)
         if matcher is not None:
             known.add(entry.name)
             names = (column.name,)
@@ -254,9 +254,9 @@ def find_meaning_tables(lake: Lake, query: pa.Table, key: str, known: set[str]) 
         return
     tau = default_tau(meaning.identity)
     keys = distinct_keys(query, [key]).table
-    sample = np.sort(np.random.default_rng(0).permutation(keys.num_rows)[:_SAMPLE])
+    sample = np.sort(np.random.default_rng(0).permutation(keys.num_rows)[:_SAMPLE_TEXTS])
     for result in lake.similar(keys.take(sample), key, _MEANING_COLUMNS):
-        if result.table not in known and result.containment >= _CONTAINED:
+        if result.table not in known and result.containment >= _MIN_CONTAINED:
             known.add(result.table)
             names = result.columns
             joins = EqualKeys(names), MeaningKeys(names, tau, meaning.encoder)

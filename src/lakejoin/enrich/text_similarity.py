@@ -19,12 +19,12 @@ from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
-    from lakejoin.enrich.key_partners import PartnerTable
+    from lakejoin.enrich.key_matches import LinkedTable
 
 _PRECISION = 0.9
 _BLOCK = 1 << 10  # texts compared at a time
-_LEAST = 0.4  # lower limit of the learned similarity
-_REACH = 0.05  # share of texts that must be joined if there is no other evidence for a table
+_MIN_SIMILARITY = 0.4  # lower limit of the learned similarity
+_MIN_JOINED = 0.05  # share of texts that must be joined if there is no other evidence for a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def most_similar(
 
 
 def learn_matcher(
-    tokens: pa.LargeStringArray, table: PartnerTable, column: str, alone: bool = False
+    tokens: pa.LargeStringArray, table: LinkedTable, column: str, alone: bool = False
 ) -> TextMatcher | None:
     """Learn from the fuzzy join how similar texts and those of a column must be; None if it joins
     nothing. If there is no other evidence for the table (`alone`), the join must be credible."""
@@ -103,18 +103,18 @@ def learn_matcher(
         if join is None:
             return None
         matches = join.matches
-        if len(np.unique(matches.left_rows)) < _REACH * len(mine):
+        if len(np.unique(matches.left_rows)) < _MIN_JOINED * len(mine):
             return None
     else:
         matches = fuzzy_matches(mine, theirs, options, equal)
-    partner = dict(zip(matches.left_rows.tolist(), matches.right_rows.tolist(), strict=True))
-    if not partner:
+    joined = dict(zip(matches.left_rows.tolist(), matches.right_rows.tolist(), strict=True))
+    if not joined:
         return None
     texts, others = mine.to_pylist(), theirs.to_pylist()
     vectors = fit_vectorizer([*texts, *others])
     nearest, alike = most_similar(vectors, [texts[i] for i in rest.tolist()], others)
-    right = np.array([partner.get(i) == j for i, j in zip(rest.tolist(), nearest, strict=True)])
-    known = {texts[i]: others[j] for i, j in partner.items()}
+    right = np.array([joined.get(i) == j for i, j in zip(rest.tolist(), nearest, strict=True)])
+    known = {texts[i]: others[j] for i, j in joined.items()}
     return TextMatcher(vectors, _least(alike, right), known)
 
 
@@ -122,7 +122,7 @@ def _least(alike: Array, right: Array) -> float:
     """The least similarity at which the precision holds; more than 1 if there is none."""
     order = np.argsort(-alike, kind="stable")
     share = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
-    fits = np.flatnonzero((share >= _PRECISION) & right[order] & (alike[order] >= _LEAST))
+    fits = np.flatnonzero((share >= _PRECISION) & right[order] & (alike[order] >= _MIN_SIMILARITY))
     return float(alike[order][fits[-1]]) if len(fits) else 2.0
 
 

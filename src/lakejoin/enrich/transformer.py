@@ -39,7 +39,7 @@ _TARGET = "y"
 
 
 class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Adds columns from tables of a data lake that help to predict the target.
+    """Adds columns from tables in a data lake that help to predict the target.
 
     `fit` searches the lake for tables that join on the key `on`, and chooses the columns that
     predict the target better than noise does, out of fold. `transform` joins these columns onto any

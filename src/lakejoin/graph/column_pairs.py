@@ -106,7 +106,7 @@ def overlap_with_itself(side: JoinableColumns) -> SegmentOverlap:
 
 
 _LARGEST = (1 << 31) - 1  # more values than two columns can share
-_ROOM = 1 << 20  # pairs written at a time, besides room for all columns of a segment
+_PAIRS_AT_ONCE = 1 << 20  # written together, besides room for all columns of a segment
 
 
 def order_best_first(pairs: ColumnPairs) -> Array:
@@ -194,7 +194,7 @@ def _find_contained(
     between = SharedGroups(*shared.by_group(len(smaller.weights)))
     sides = BothSides(contained, containing, between)
     counts, touched = np.zeros(many, dtype=np.int64), np.empty(many, dtype=np.int64)
-    out = np.empty((3, _ROOM + many), dtype=np.int64)
+    out = np.empty((3, _PAIRS_AT_ONCE + many), dtype=np.int64)
     batches, begin = [], 0
     while begin < len(ranks):
         options = left_index == right_index, left_index > right_index, share, ranks, begin

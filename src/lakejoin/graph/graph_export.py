@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Batches = Callable[[], Iterator[Edges]]
 
-_AT_ONCE = 1 << 17  # tables or edges written together
+_ROWS_AT_ONCE = 1 << 17  # tables or edges written together
 _FORBIDDEN = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\ufffe\uffff]"
 _KEYS = (
     ("name", "node", "string"),
@@ -111,13 +111,13 @@ def _graphml(graph: JoinGraph, batches: Batches, path: Path) -> int:
             key = f'<key id="{name}" for="{of}" attr.name="{name}" attr.type="{kind}"/>\n'
             out.write(key.encode())
         out.write(b'<graph edgedefault="directed">\n')
-        for begin in range(0, len(tables), _AT_ONCE):
-            batch = tables[begin : begin + _AT_ONCE]
+        for begin in range(0, len(tables), _ROWS_AT_ONCE):
+            batch = tables[begin : begin + _ROWS_AT_ONCE]
             data = {"name": nodes.table_names(batch), "rows": nodes.rows(batch)}
             out.write(_elements("node", {"id": batch}, data))
         for edges in batches():
-            for begin in range(0, len(edges), _AT_ONCE):
-                some = edges.take(np.arange(begin, min(begin + _AT_ONCE, len(edges))))
+            for begin in range(0, len(edges), _ROWS_AT_ONCE):
+                some = edges.take(np.arange(begin, min(begin + _ROWS_AT_ONCE, len(edges))))
                 ends = {
                     "source": nodes.tables_of(some.source),
                     "target": nodes.tables_of(some.target),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakejoin.store.snapshot import Snapshot
 
 
-_AT_ONCE = 4_096  # columns that keep only their best partners, checked together
+_COLUMNS_AT_ONCE = 4_096  # that keep only their best joins, checked together
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +98,14 @@ class EarlierGraph:
         return ColumnPairs(self.current_index[pairs.segment], *sizes, *rest)
 
     def columns_to_recount(self, segment_index: int) -> Array:
-        """The columns of a segment of the graph that lost one of the best partners they kept."""
+        """The columns of a segment of the graph that lost one of the best joins they kept."""
         file = self.stored.pairs(segment_index)
         none = np.zeros(0, dtype=np.int64)
         if file is None or self.is_whole or self.current_index[segment_index] < 0:
             return none
         cut, lacking = file.cut(), [none]
-        for begin in range(0, len(cut), _AT_ONCE):
-            pairs = file.pairs_of(cut[begin : begin + _AT_ONCE])
+        for begin in range(0, len(cut), _COLUMNS_AT_ONCE):
+            pairs = file.pairs_of(cut[begin : begin + _COLUMNS_AT_ONCE])
             lost = self.alive(pairs.segment, pairs.column)
             lost &= ~self.alive(pairs.other_segment, pairs.other_column)
             lacking.append(np.unique(pairs.column[lost]))
@@ -113,7 +113,7 @@ class EarlierGraph:
 
     @cached_property
     def needs_recount(self) -> bool:
-        """Whether any column needs partners that were not kept."""
+        """Whether any column needs joins that were not kept."""
         return any(
             len(self.columns_to_recount(segment_index))
             for segment_index in range(len(self.stored.segments))
@@ -121,13 +121,13 @@ class EarlierGraph:
 
 
 def cut_columns(file: PairFile, graph: EarlierGraph, segment_index: int) -> Array:
-    """The columns of a segment of the graph that keep only their best partners and still exist."""
+    """The columns of a segment of the graph that keep only their best joins and still exist."""
     cut = file.cut()
     return cut[graph.alive(np.full(len(cut), segment_index), cut)]
 
 
-_PAIRS = 1 << 22  # pairs in memory at a time
-_COLUMN = 0xFFFFFFFF  # the half of a packed (segment, column) that holds the column
+_PAIRS_AT_ONCE = 1 << 22  # in memory
+_COLUMN_MASK = 0xFFFFFFFF  # the half of a packed (segment, column) that holds the column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,19 +151,19 @@ def write_pairs(
     the number of pairs, and how many columns have more."""
     writer = PairFileWriter(out, sizes)
     cut_before = _cut_earlier(old)
-    step = max(1, _PAIRS // (most + 1))
+    step = max(1, _PAIRS_AT_ONCE // (most + 1))
     for begin in range(0, len(sizes), step):
         end = min(begin + step, len(sizes))
         batches, count = [], 0
         for pairs in _sources(counted, old, begin, end):
             batches.append(pairs)
             count += len(pairs)
-            if count > _PAIRS:  # one more than is kept, to see which columns have more
+            if count > _PAIRS_AT_ONCE:  # one more than is kept, to see which columns have more
                 batches = [best_of_each(concat_pairs(batches), most + 1)[0]]
                 count = len(batches[0])
         best, cut = best_of_each(concat_pairs(batches), most)
         before = cut_before[(cut_before >= begin) & (cut_before < end)]
-        writer.append(best, np.concatenate([cut & _COLUMN, before]))
+        writer.append(best, np.concatenate([cut & _COLUMN_MASK, before]))
         if len(best):
             turned(best.reverse())
     return writer.finish()
@@ -175,7 +175,7 @@ def write_reverse_pairs(out: ArrayFileWriter, sizes: Array, slices: Sequence[Pai
     counts = np.zeros(len(sizes), dtype=np.int64)
     for part in slices:
         counts += np.bincount(part.columns(), minlength=len(sizes))
-    for begin, end in cut_ranges(np.concatenate(([0], np.cumsum(counts))), _PAIRS):
+    for begin, end in cut_ranges(np.concatenate(([0], np.cumsum(counts))), _PAIRS_AT_ONCE):
         pairs = concat_pairs([part.pairs_in(begin, end) for part in slices])
         writer.append(pairs.take(order_best_first(pairs)), np.zeros(0, dtype=np.int64))
     return writer.finish()[0]

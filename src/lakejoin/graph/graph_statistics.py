@@ -44,7 +44,7 @@ class GraphStatistics:
     such a column. `quartiles` and `most` are of the number of tables that each table joins with.
     `components` counts the connected groups of tables, `largest` the tables in the largest.
     `sample` is table 1.4 of the thesis, for random tables; `reach` its figure 1.3, by complete
-    containment, for the table with the most partners.
+    containment, for the table that joins with the most others.
     """
 
     tables: int
@@ -87,19 +87,19 @@ def compute_statistics(
     counting = _Counting(nodes)
     for edges in graph.batches(min, numbers):
         counting.add(edges)
-    partners = counting.partners[nodes.live]
+    reached = counting.reached[nodes.live]
     linked = np.unique(counting.group[nodes.live], return_counts=True)[1]
     linked = linked[linked > 1]
-    ranks = np.quantile(partners, (0.25, 0.5, 0.75), method="nearest") if len(partners) else [0] * 3
+    ranks = np.quantile(reached, (0.25, 0.5, 0.75), method="nearest") if len(reached) else [0] * 3
     low, middle, high = map(int, ranks)
     return GraphStatistics(
         tables=len(nodes.live),
-        joined=int(np.count_nonzero(partners)),
+        joined=int(np.count_nonzero(reached)),
         columns=counting.columns,
         edges=counting.edges,
         number_edges=counting.number_edges,
         quartiles=(low, middle, high),
-        most=int(partners.max(initial=0)),
+        most=int(reached.max(initial=0)),
         components=len(linked),
         largest=int(linked.max(initial=0)),
         sample=_sample(graph, shown, sample, seed),
@@ -113,7 +113,7 @@ class _Counting:
     def __init__(self, nodes: GraphNodes) -> None:
         self._nodes = nodes
         self.columns = self.edges = self.number_edges = 0
-        self.partners = np.zeros(nodes.tables, dtype=np.int64)
+        self.reached = np.zeros(nodes.tables, dtype=np.int64)
         # Tables that contain a column of it completely.
         self.complete = np.zeros(nodes.tables, dtype=np.int64)
         self.group = np.arange(nodes.tables)  # the first table of its component
@@ -128,7 +128,7 @@ class _Counting:
         whole = np.unique(both[edges.share >= _COMPLETE]) // nodes.tables
         self.complete += np.bincount(whole, minlength=nodes.tables)
         source, target = np.divmod(np.unique(both), nodes.tables)
-        self.partners += np.bincount(source, minlength=nodes.tables)
+        self.reached += np.bincount(source, minlength=nodes.tables)
         self._link(source, target)
 
     def _link(self, source: Array, target: Array) -> None:
@@ -147,7 +147,7 @@ class _Counting:
 
 
 def _sample(graph: JoinGraph, shown: EdgeFilter, size: int, seed: int) -> tuple[SampledTable, ...]:
-    """Random tables with their partners."""
+    """Random tables, and how many tables each joins with."""
     nodes = graph.nodes
     rng = np.random.default_rng(seed)
     drawn = rng.choice(nodes.live, min(size, len(nodes.live)), replace=False)
@@ -160,7 +160,7 @@ def _sample(graph: JoinGraph, shown: EdgeFilter, size: int, seed: int) -> tuple[
 
 
 def _reach(graph: JoinGraph, shown: EdgeFilter, complete: Array) -> TableReach | None:
-    """Of the table with the most partners that contain one of its columns completely."""
+    """For the table with the most tables that contain one of its columns completely."""
     if not complete.any():
         return None
     table = int(np.argmax(complete))

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from lakejoin.store.graph_files import GraphOptions
     from lakejoin.store.snapshot import Snapshot
 
-_AT_ONCE = 1 << 20  # pairs that are read together
+_PAIRS_AT_ONCE = 1 << 20  # read together
 
 
 class JoinGraph:
     """All pairs of columns of a lake that join: one holds a share of the other's distinct values.
 
-    `options` say which share, how many distinct values a column must have, and how many partners it
+    `options` say which share, how many distinct values a column must have, and how many joins it
     keeps; `cut` columns had more. Everything is read from the index's files on demand.
 
     >>> [step.other_table for step in lake.graph().around("sights.csv").steps]
@@ -68,7 +68,7 @@ class JoinGraph:
             len(self._earlier.still_valid(file.pairs_of(np.arange(*columns))))
             for segment in range(len(self._stored.segments))
             if (file := self._stored.pairs(segment)) is not None
-            for columns in cut_ranges(file.start, _AT_ONCE)
+            for columns in cut_ranges(file.start, _PAIRS_AT_ONCE)
         )
 
     def __len__(self) -> int:
@@ -107,7 +107,7 @@ class JoinGraph:
             if segment < 0 or not starts:
                 continue
             first = self.nodes.first_columns(segment)
-            for begin, end in cut_ranges(sum(starts[1:], starts[0]), _AT_ONCE, first):
+            for begin, end in cut_ranges(sum(starts[1:], starts[0]), _PAIRS_AT_ONCE, first):
                 pairs = self.pairs_of(segment, np.arange(begin, end))
                 edges = self._chosen(pairs, min, numbers)
                 if len(edges):

@@ -56,7 +56,8 @@ class Neighborhood:
     """The tables around `table`, the closest and best first; a sequence of the joins to them.
 
     `complete` is false if the graph lacks some tables, `kept` if the index has no graph and the
-    joins were searched for. `reached` counts the tables by join, if not all are in `steps`.
+    joins were searched for. `reached` counts the tables by number of joins, if not all are in
+    `steps`.
     """
 
     table: str
@@ -106,7 +107,8 @@ class Neighborhood:
     def __repr__(self) -> str:
         from lakejoin.text_format import format_percent
 
-        lines = [f"{self.table}: {', '.join(map(str, self.hops())) or 'no'} tables by join"]
+        reached = ", ".join(map(str, self.hops())) or "no"
+        lines = [f"{self.table}: {reached} tables, by number of joins"]
         for step in self.steps:
             joined = f"{step.column} = {step.other_column}"
             share = format_percent(step.share)
@@ -135,7 +137,7 @@ def find_neighborhood(
     return Neighborhood(table, tuple(steps), links)
 
 
-_AT_ONCE = 256  # tables whose edges are read together
+_TABLES_AT_ONCE = 256  # whose edges are read together
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +155,8 @@ def reach_tables(graph: JoinGraph, begin: int, hops: int, shown: EdgeFilter) -> 
     last, rings = np.array([begin]), []
     for _ in range(hops):
         best = concat_edges([])
-        for at in range(0, len(last), _AT_ONCE):
-            edges = graph.edges_of(last[at : at + _AT_ONCE], shown.min, shown.numbers)
+        for at in range(0, len(last), _TABLES_AT_ONCE):
+            edges = graph.edges_of(last[at : at + _TABLES_AT_ONCE], shown.min, shown.numbers)
             new = ~seen[graph.nodes.tables_of(edges.target)]
             best = _best(graph, concat_edges([best, edges.take(new)]))
         if not len(best):
@@ -180,8 +182,8 @@ def find_links(
     position = np.full(graph.nodes.tables, -1)
     position[tables] = np.arange(len(tables))
     ends, shares = np.zeros((2, 0), dtype=np.int64), np.zeros(0)
-    for at in range(0, len(tables), _AT_ONCE):
-        edges = graph.edges_of(tables[at : at + _AT_ONCE], shown.min, shown.numbers)
+    for at in range(0, len(tables), _TABLES_AT_ONCE):
+        edges = graph.edges_of(tables[at : at + _TABLES_AT_ONCE], shown.min, shown.numbers)
         columns = edges.source, edges.target
         both = np.stack([position[graph.nodes.tables_of(end)] for end in columns])
         inside = (both >= 0).all(axis=0)

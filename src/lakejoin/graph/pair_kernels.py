@@ -16,7 +16,7 @@ from numba import njit
 from lakejoin.kernels.jit import kernel
 from lakejoin.model import Array
 
-_STEP = 6  # a binary search costs about as much as reading this many entries in a row
+_SEARCH_COST = 6  # a binary search costs about as much as reading this many entries in a row
 
 
 class ContainedColumns(NamedTuple):
@@ -93,11 +93,11 @@ def count_pairs(
             continue
         end = set_start[q + 1]
         prefix = size - need + 1
-        at, met = _candidates(sides, q, prefix, last, counts, touched)
-        if met == 0:
+        at, found = _candidates(sides, q, prefix, last, counts, touched)
+        if found == 0:
             continue
-        met = _rest(sides, at, end, last, need, counts, touched, met)
-        for i in range(met):
+        found = _rest(sides, at, end, last, need, counts, touched, found)
+        for i in range(found):
             x = touched[i]
             shared = counts[x]
             counts[x] = 0
@@ -128,13 +128,13 @@ def _large_enough(containing_sizes: Array, size: int, same: bool, ties: bool, q:
 def _candidates(
     sides: BothSides, q: int, prefix: int, last: int, counts: Array, touched: Array
 ) -> tuple[int, int]:
-    """Count the first `prefix` values: where the next group is, and how many columns were met."""
+    """Count the first `prefix` values: where the next group is, and how many columns were found."""
     _, _, set_start, groups, weights = sides.contained
     list_start, lists = sides.containing.list_start, sides.containing.lists
     start, other_groups, count = sides.between
     position, end = set_start[q], set_start[q + 1]
     seen = 0
-    met = 0
+    found = 0
     while position < end and seen < prefix:
         group = groups[position]
         seen += weights[group]
@@ -146,10 +146,10 @@ def _candidates(
                 if x >= last:
                     break
                 if counts[x] == 0:
-                    touched[met] = x
-                    met += 1
+                    touched[found] = x
+                    found += 1
                 counts[x] += weight
-    return position, met
+    return position, found
 
 
 @njit
@@ -161,7 +161,7 @@ def _rest(
     need: int,
     counts: Array,
     touched: Array,
-    met: int,
+    found: int,
 ) -> int:
     """Count the other values for the candidates; returns how many remain, in `touched`."""
     groups = sides.contained.groups
@@ -177,7 +177,7 @@ def _rest(
             entries += list_start[other_groups[m] + 1] - list_start[other_groups[m]]
             steps += 1
     remaining = 0
-    for i in range(met):
+    for i in range(found):
         x = touched[i]
         if counts[x] + left >= need:
             touched[remaining] = x
@@ -186,7 +186,7 @@ def _rest(
             counts[x] = 0
     if remaining == 0 or steps == 0:
         return remaining
-    if entries <= _STEP * steps * remaining:
+    if entries <= _SEARCH_COST * steps * remaining:
         for at in range(begin, end):
             group = groups[at]
             for m in range(start[group], start[group + 1]):

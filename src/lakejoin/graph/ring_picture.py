@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 _LETTER, _SMALL = 7.2, 5.4  # rough width of a letter, in names and in join labels
-_LONGEST = 28  # letters of a label, so that it ends before the next ring
-_LABELLED = 40  # tables up to which joins are labelled with their columns
+_MAX_LABEL_LETTERS = 28  # so that a label ends before the next ring
+_MAX_LABELLED_TABLES = 40  # up to which joins are labelled with their columns
 _MOST_LINKS = 1_500
-_INK = 25.0  # total opacity of the lines that do not lead from ring to ring
+_TOTAL_OPACITY = 25.0  # of the lines that do not lead from ring to ring
 _COLOURS = ("#f2c037", "#2e8b57", "#5aa978", "#8dc4a3", "#bcdccb")  # of the table, then by ring
 _PAD, _HEAD, _WIDTH = 24.0, 64.0, 560.0  # margin; height of the heading; least width
 
@@ -39,8 +39,10 @@ def draw_picture(around: Neighborhood, path: str | os.PathLike[str]) -> None:
 def render_svg(around: Neighborhood) -> str:
     """Render the table in the middle, and on each ring the tables one join further out."""
     spots = arrange_rings(_parents(around), [0, *(step.hop for step in around.steps)])
-    names = shorten_names([around.table, *(step.other_table for step in around.steps)], _LONGEST)
-    labelled = len(around) <= _LABELLED
+    names = shorten_names(
+        [around.table, *(step.other_table for step in around.steps)], _MAX_LABEL_LETTERS
+    )
+    labelled = len(around) <= _MAX_LABELLED_TABLES
     joins = ["", *(_join_label(step) if labelled else "" for step in around.steps)]
     left, top, right, bottom = _extent(spots, names, joins)
     box = f'"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top:.0f}"'
@@ -52,8 +54,8 @@ def render_svg(around: Neighborhood) -> str:
         f'height="{bottom - top:.0f}" fill="white"/>',
     ]
     leading, others = _drawn_links(around)
-    faint = min(0.25, max(0.02, _INK / max(1, len(others))))
-    dark = min(0.6, max(0.15, 4 * _INK / max(1, len(leading))))
+    faint = min(0.25, max(0.02, _TOTAL_OPACITY / max(1, len(others))))
+    dark = min(0.6, max(0.15, 4 * _TOTAL_OPACITY / max(1, len(leading))))
     for ends, opacity in [(others, faint), (leading, dark)]:
         for start, end in ends:
             (x, y), (to_x, to_y) = spots[start].at, spots[end].at
@@ -110,7 +112,7 @@ def _drawn_links(around: Neighborhood) -> tuple[list[tuple[int, int]], list[tupl
 
 
 def _join_label(step: NeighborhoodStep) -> str:
-    columns = cut_middle(f"{step.column} = {step.other_column}", _LONGEST)
+    columns = cut_middle(f"{step.column} = {step.other_column}", _MAX_LABEL_LETTERS)
     return f"{columns} ({format_percent(step.share)})"
 
 
@@ -168,11 +170,11 @@ def _text(text: str) -> str:
     return escape("".join(c if c >= " " or c == "\n" else "�" for c in text))
 
 
-_RING = 236.0  # least distance between rings, so that labels end before the next one
-_NARROW = 70.0  # the same where there are no labels
+_RING_DISTANCE = 236.0  # least distance between rings, so that labels end before the next one
+_PLAIN_RING_DISTANCE = 70.0  # the same where there are no labels
 _DISTANCE = 26.0  # between two tables with labels on a ring
-_NAMED = 160  # tables on a ring up to which they have labels; larger rings only have tooltips
-_CLOSE = 15.0  # between two tables without labels, which stand in several rows
+_MAX_NAMED_TABLES = 160  # on a ring; tables on larger rings only have tooltips
+_PLAIN_DISTANCE = 15.0  # between two tables without labels, which stand in several rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,18 +212,18 @@ def arrange_rings(parents: Sequence[int], hops: Sequence[int]) -> list[TableSpot
     spots = [TableSpot((0.0, 0.0), 0.0, 0, True, bool(children[0]))] * len(parents)
     outer, named_before = 0.0, True
     for hop, ring in enumerate(rings[1:], start=1):
-        least = outer + (_RING if named_before else _NARROW)
+        least = outer + (_RING_DISTANCE if named_before else _PLAIN_RING_DISTANCE)
         ring.sort(key=lambda index: angles[index])
-        named = len(ring) <= _NAMED
-        rows = 1 if named else max(1, math.ceil(len(ring) * _CLOSE / (math.tau * least)))
+        named = len(ring) <= _MAX_NAMED_TABLES
+        rows = 1 if named else max(1, math.ceil(len(ring) * _PLAIN_DISTANCE / (math.tau * least)))
         radius = max(least, len(ring) * _DISTANCE / math.tau) if named else least
-        distance = (_DISTANCE if named else _CLOSE / rows) / radius
+        distance = (_DISTANCE if named else _PLAIN_DISTANCE / rows) / radius
         spread = _spread([angles[index] for index in ring], distance)
         for rank, (index, angle) in enumerate(zip(ring, spread, strict=True)):
-            table_radius = radius + _CLOSE * (rank % rows)
+            table_radius = radius + _PLAIN_DISTANCE * (rank % rows)
             at = table_radius * math.cos(angle), table_radius * math.sin(angle)
             spots[index] = TableSpot(at, angle, hop, named, bool(children[index]))
-        outer, named_before = radius + _CLOSE * (rows - 1), named
+        outer, named_before = radius + _PLAIN_DISTANCE * (rows - 1), named
     return spots
 
 

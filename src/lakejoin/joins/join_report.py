@@ -70,7 +70,7 @@ def _matched_lines(fields: Fields) -> Iterator[Line]:
         yield line(f"  {share} of {fields[side]} have a match")
     if fields["pairs"] > fields["left_joined"]:
         average = fields["pairs"] / fields["left_joined"]
-        yield line(f"  joined rows of {fields['left']} have {average:,.1f} partners on average")
+        yield line(f"  each joined row of {fields['left']} matches {average:,.1f} rows on average")
     yield from lines((f"warning: {warning}" for warning in fields["warnings"]), "warn")
 
 

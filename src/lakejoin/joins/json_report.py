@@ -27,7 +27,7 @@ def join_report(join: Join, left: JoinInput, right: JoinInput) -> Report:
 
 
 def join_values(join: Join, names: tuple[str, str]) -> Report:
-    """The same for a join that was found or not, without examples of rows that have no partner."""
+    """The same for a join that was found or not, without examples of rows that have no match."""
     if not join:
         return no_join_report(join.no_join, join.notes, names) | {"attempt": _attempt(join)}
     found = join.known

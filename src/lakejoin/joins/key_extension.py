@@ -2,7 +2,7 @@
 
 A key that repeats in both tables multiplies rows: a county without its state, a team without the
 year. Such a key is extended by pairs of columns that hold the same value in rows that match by it.
-A pair must hold in nearly all of these rows, or in many if the names say the same, and more often
+A pair must hold in nearly all of these rows, or in many if the names match, and more often
 than in rows of other keys. Where every country has every year, rows of other keys agree as well;
 then names decide, and the pair must make one table unique.
 
@@ -198,7 +198,7 @@ class _Pair:
 
     @property
     def is_telling(self) -> bool:
-        """Whether rows of other keys agree less, or the names say the same."""
+        """Whether rows of other keys agree less, or the names match."""
         return self.nats >= _NATS or self.similarity >= SAME
 
     @property

@@ -58,7 +58,7 @@ def match_equal(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
     if not best.decided:
         task.notes.append(
             f"{_equal_words(best.on)} is only possible: any numbers in this range would match; a "
-            "similar name, another shared column or a declared key would decide"
+            "similar name, another shared column or a declared key would settle it"
         )
     return match_columns(task, best.on, best.sure, best.why)
 

@@ -2,8 +2,8 @@
 
 The grammar is lenient, as real files need. A cell that begins with a quote ends at a quote followed
 by a delimiter, a line end or the end of the text; two quotes inside it are one; any other quote
-inside it is text. A quote that opens a cell but never closes it, or that meets another such quote
-on a later line, is text.
+inside it is text. A quote that opens a cell but never closes it, or that runs into another such
+quote on a later line, is text.
 """
 
 from __future__ import annotations

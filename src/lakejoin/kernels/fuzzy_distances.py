@@ -83,7 +83,7 @@ def _pair_words(
 ) -> float:
     """Pair the words a.. with the words b..; return the rarity paired, and how open each word is.
 
-    A word without a partner is open (1), one paired with the same word is not (0), and one paired
+    An unpaired word is open (1), one paired with the same word is not (0), and one paired
     with a similar word is in between.
     """
     m, n = a_end - a, b_end - b
@@ -151,7 +151,7 @@ def count_unpaired(
     left: Array,
     right: Array,
 ) -> Array:
-    """Count for each word the pairs of texts that leave it without a partner."""
+    """Count for each word the pairs of texts that leave it unpaired."""
     counts = np.zeros(rarity.shape[0], np.int64)
     open_a = np.empty(MAX_WORDS)
     open_b = np.empty(MAX_WORDS)

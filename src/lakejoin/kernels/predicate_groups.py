@@ -207,7 +207,7 @@ def _as_in_some(rows: Array, groups: Array, some: Array, codes: Array) -> bool:
 def count_partner_rows(
     rows: Array, partners: Array, codes: Array, key_codes: Array, counts: Array
 ) -> tuple[Array, float]:
-    """Count the rows of each partner (zeros) whose code equals its code; return the sums."""
+    """Count the rows of each matching row (zeros) whose code equals its code; return the sums."""
     for i in range(len(rows)):
         code = codes[rows[i]]
         if code >= 0 and key_codes[partners[i]] == code:
@@ -229,7 +229,7 @@ def collect_partner_rows(
     matched_rows: Array,
     matched_partners: Array,
 ) -> None:
-    """Write the rows that `count_partner_rows` counts, and their partners; there is just room."""
+    """Write the rows that `count_partner_rows` counts, and their matches; there is just room."""
     n = 0
     for i in range(len(rows)):
         code = codes[rows[i]]

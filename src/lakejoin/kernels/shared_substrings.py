@@ -194,7 +194,7 @@ def find_rare_pairs(
     """Pair the texts of the first column with those of the second that have their best substring.
 
     `texts` are tried one after the other until there are `most` pairs; `owners` are those of the
-    sorted suffixes. The partners of a text come in their order, each once.
+    sorted suffixes. The matches of a text come in their order, each once.
     """
     room = 64
     left, right = np.empty(room, np.int64), np.empty(room, np.int64)

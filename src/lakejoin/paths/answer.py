@@ -112,7 +112,7 @@ class Path:
             Cell(f"the join has {self.joined:,} rows"),
         )
         steps = (
-            f"→ {clip(join.other_table, _LONG_NAME)}   by {join.pairs} "
+            f"→ {clip(join.other_table, _LONG_NAME)}   on {join.pairs} "
             f"({format_percent(join.containment)} of the values)"
             for join in self.joins
         )

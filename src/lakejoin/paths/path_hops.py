@@ -81,7 +81,7 @@ class Hop:
 
 
 class _TableFacts:
-    """Facts about tables and columns; for tables of the lake, from the catalog."""
+    """Facts about tables and columns; for tables in the lake, from the catalog."""
 
     def __init__(self, tables: PathTables) -> None:
         self.tables = tables

@@ -145,10 +145,10 @@ def _nearest(
         for hop in route:
             if why := checks.reason_against(hop):
                 join = _join(tables, hop)
-                nearest = f"{join.table} with {join.other_table} by {join.pairs}"
+                nearest = f"{join.table} with {join.other_table} on {join.pairs}"
                 return f"{none}; the closest would join {nearest}, but {why}"
     if all(map(is_external, tables.ends)):
-        none += " through tables of the lake (to join two files directly, use lakejoin join)"
+        none += " through tables in the lake (to join two files directly, use lakejoin join)"
     names = list(dict.fromkeys(tables.table(hop.other_table).name for hop in first))[:3]
     if names:
         others = "" if len(names) < 3 else " and others"

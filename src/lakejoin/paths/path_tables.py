@@ -1,4 +1,4 @@
-"""The tables of a path: tables of the lake and, at its ends, files and frames of the caller.
+"""The tables of a path: tables in the lake and, at its ends, files and frames of the caller.
 
 A table or column is referred to by its segment's index and its index in the segment. Tables outside
 the lake have a segment index below 0.
@@ -29,7 +29,7 @@ def is_external(ref: SegmentRef) -> bool:
 
 
 class PathTables:
-    """The tables of the lake, and those of the caller."""
+    """The tables in the lake, and those of the caller."""
 
     def __init__(self, snapshot: Snapshot, ends: Sequence[QueryTable] = ()) -> None:
         self.snapshot = snapshot

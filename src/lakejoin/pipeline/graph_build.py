@@ -61,7 +61,7 @@ _HERE = 1 << 24  # pairs that this process can filter itself, without a cluster
 @dataclass(frozen=True, slots=True)
 class GraphReport:
     """What a graph build did: `pairs` of columns join, of which `counted` were counted now and the
-    others reused; `cut` columns have more partners than are kept. `seconds` are by stage."""
+    others reused; `cut` columns have more joins than are kept. `seconds` are by stage."""
 
     version: int
     pairs: int
@@ -190,7 +190,7 @@ class _Stages:
 
 
 def _find_lost(stages: _Stages, snapshot: Snapshot, kept: EarlierGraph) -> dict[int, str]:
-    """By segment, the files with the columns that need partners beyond those kept."""
+    """By segment, the files with the columns that need joins beyond those kept."""
     named = snapshot.manifest.graph
     cut = [
         part.segment
@@ -202,7 +202,7 @@ def _find_lost(stages: _Stages, snapshot: Snapshot, kept: EarlierGraph) -> dict[
     here = kept.stored.count <= _HERE
     groups = [tuple(cut)] if here else _spread(cut, stages.tasks)
     works = [LostWork(snapshot.manifest, named, group) for group in groups]
-    stage = Progress("finding removed partners", total=len(cut), unit="segments")
+    stage = Progress("finding removed joins", total=len(cut), unit="segments")
     outcomes = stages.run("lost", works, stage, here)
     return dict(outcome.value for outcome in outcomes if outcome.kind == "again")
 

@@ -50,7 +50,7 @@ _NO_COLUMNS = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class LostWork:
-    """Segments of the previous graph, by index, whose columns may have lost partners."""
+    """Segments of the previous graph, by index, whose columns may have lost joins."""
 
     manifest: Manifest
     graph: NamedFile
@@ -104,7 +104,7 @@ class ReverseWork:
 
 
 def find_lost(job: Job, batch: int, work: LostWork) -> Iterator[tuple[str, Any]]:
-    """Write the columns that need partners beyond those kept; yields the current indexes of their
+    """Write the columns that need joins beyond those kept; yields the current indexes of their
     segments with the files."""
     index = Location.of(job.index)
     kept = EarlierGraph(StoredGraph(index, work.graph), Snapshot(index, work.manifest))

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BatchQuery:
-    """A query table: a file at `path`, or a table of the lake, given by `home` (segment and table
+    """A query table: a file at `path`, or a table in the lake, given by `home` (segment and table
     index); a `problem` if it is neither. `name` is what the caller wrote."""
 
     name: str

@@ -33,7 +33,7 @@ _CELLS = 1_000_000  # lake cells to read per table, but at least those of one qu
 _VALUES = 2_000  # query values to sample
 _ROWS = 64  # matching rows to compare
 _COLUMNS = 40  # query columns to compare with
-_SAME = 0.9  # of the rows must be equal in a column that both tables have
+_SAME = 0.9  # share of the rows that must be equal in a column that both tables have
 _FEWEST = 3  # rows needed to compare
 
 

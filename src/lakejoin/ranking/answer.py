@@ -50,7 +50,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FusedResult:
-    """A table of the lake and the candidates for joining it with the query table, best first.
+    """A table in the lake and the candidates for joining it with the query table, best first.
 
     Its `score`, 0 to 1, is that of the first candidate, and more if other columns join as well.
     `adds` are the columns that the first join would add, and how full they would be.

@@ -35,12 +35,12 @@ _SOME = 8  # values that must match for their rarity to count in full
 _DENSE = 0.5  # chance, as a share of the matches, from which on numbers are compared by their ends
 _FEWEST = 2
 _KEY = 0.99  # distinct values per row of a key, and the share of values that refer to it
-_SEVERAL = 10  # values: fewer may be any counts or ratings
-_MORE = 0.02  # of the query values
-_ALMOST = 2  # tables that join by equal values and may do better
-_NEARLY_ALL = 0.98  # of the query values
+_SEVERAL = 10  # values a reference needs; fewer may be any counts or ratings
+_MORE = 0.02  # share of the query values that must match beyond equality
+_ALMOST = 2  # tables that join on equal values and may do better rewritten
+_NEARLY_ALL = 0.98  # share of the query values from which on rewriting adds nothing
 _UNMET, _LOOKED_UP = 500, 50_000  # unmatched query values, and lake values to compare them with
-_MANY = 0.3  # of the unmatched values
+_MANY = 0.3  # share of the unmatched values that must share tokens
 
 
 class ColumnCandidates:

@@ -49,16 +49,16 @@ if TYPE_CHECKING:
 
 Texts = Callable[[Array], "pa.LargeStringArray"]
 
-_FETCHED = 20  # tables
+_FETCHED = 20  # tables per key
 _AGAINST_CHANCE = 40
 _BY_ROWS = 6
 _FEWEST = 2  # combinations that must match
-_WRONG = 250  # combinations of each kind
+_WRONG = 250  # wrong combinations of each kind, to measure chance
 _WHOLE = r"^-?\d{1,15}$"
 _ROWS = 64
-_DENSE = 0.5  # of the possible combinations match
-_KEY = 0.99  # distinct values per row
-_ALL = 0.95  # of the rows that match on one column
+_DENSE = 0.5  # share of the possible combinations that must match
+_KEY = 0.99  # distinct values per row of a key
+_ALL = 0.95  # share of the rows matched on one column that makes the key redundant
 
 
 def find_composite_candidates(
@@ -86,7 +86,7 @@ def find_composite_candidates(
 
 
 def make_key(column_indexes: Sequence[int]) -> ColumnChoice:
-    """Some query columns as a composite key with any partner columns."""
+    """Some query columns as a composite key that any lake columns may match."""
     return ColumnChoice(tuple(column_indexes), (None,) * len(column_indexes))
 
 

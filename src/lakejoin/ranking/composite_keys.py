@@ -28,10 +28,10 @@ UNIQUE = 0.95  # distinct values per non-null row of a key
 _REPEATS = 0.5  # most distinct values per row of numbers and dates in a key
 _PARTS = 12  # columns to combine
 _LIKELY = 8  # likeliest keys to compare with each other
-_FULL = 0.5  # of the rows must have a value
-_ROWS = 5_000  # to examine, approximately
+_FULL = 0.5  # share of the rows that must have a value
+_ROWS = 5_000  # rows to examine, approximately
 _LONG = 80  # characters: longer texts are prose
-_SURPRISE = 5.0  # nats
+_SURPRISE = 5.0  # nats from which on a key is surprising
 _NO_PART = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
 
 

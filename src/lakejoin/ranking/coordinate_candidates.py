@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 _SAMPLE = 300  # points to compare
 _ASKED, _AMONG = 100, 8_000  # query points whose neighbours are searched, and among how many
-_CLOSELY = 12  # point sets to compare
-_MOST = 6  # candidates
+_CLOSELY = 12  # point sets to compare with chance
+_MOST = 6  # candidates to return
 _FEWEST = 3  # points that must match
-_SHARE = 0.3  # of the smaller side must match, beyond chance
-_NEARLY = 0.9  # of what the largest radius finds
-_OF_NEIGHBOURS = 0.1  # of the distance between neighbours
+_SHARE = 0.3  # share of the smaller side that must match, beyond chance
+_NEARLY = 0.9  # share of what the largest radius finds that a smaller one must find
+_OF_NEIGHBOURS = 0.1  # largest radius, as a share of the distance between neighbours
 _RADII = tuple(a * b for b in (10.0, 100.0, 1000.0, 10_000.0) for a in (1.0, 2.0, 5.0))[2:-2]
-_AWAY = 4.0  # times the radius: how far wrong points are moved
+_AWAY = 4.0  # how far wrong points are moved, in radii
 
 
 def find_coordinate_candidates(
@@ -105,7 +105,7 @@ def _search(
 
 
 def _coordinates(searcher: Searcher, query_table: QueryTable) -> tuple[int, ...] | None:
-    """The column indexes of the coordinates; for a table of the lake, from the index."""
+    """The column indexes of the coordinates; for a table in the lake, from the index."""
     from lakejoin.search.point_query import find_coordinates
 
     if query_table.home is None:

@@ -70,7 +70,7 @@ class DetachedCandidate(JoinCandidate):
 
     @property
     def possible(self) -> bool:
-        """Whether it may be a real join, but values cannot tell."""
+        """Whether it may be a real join that values alone cannot prove."""
         return bool(self.accidental) and self.verdict == "check"
 
     @property
@@ -95,7 +95,7 @@ class DetachedCandidate(JoinCandidate):
 
     @property
     def words(self) -> str:
-        """The verdict with the figures that carry it, in one sentence."""
+        """The verdict with its main figures, in one sentence."""
         return str(self.data["words"])
 
     def to_dict(self) -> dict[str, Any]:

@@ -69,11 +69,11 @@ _FETCHED = 150  # lake columns for each query column
 _AGAINST_CHANCE, _OF_EACH = 40, 28
 _BY_ROWS, _ROWS_OF_EACH = 10, 6
 _COMPOSITES = 2
-_MORE_TABLES = 5  # beyond those shown, to extend: a longer key may rank higher
-_LIKELY = 400  # pairs of columns that share pieces; only the best are examined
+_MORE_TABLES = 5  # beyond those shown whose keys are extended: a longer key may rank higher
+_MAX_PAIRS = 400  # pairs of columns that share tokens; only the best are examined
 _NAMED = 50  # lake columns with the name of a query column
-_FEWEST = 2  # values that must match
-_ALL = 0.95  # of the values
+_MIN_MATCHES = 2  # values that must match
+_NEARLY_ALL = 0.95  # share of the values that counts as all of them
 _STAGES = {
     "composite": "composite keys",
     "rewritten": "joins on rewritten values",
@@ -198,7 +198,7 @@ class _Run:
         self._series.add(self._query_table.column_names[column_index], results)
         begin = self._add_time("overlap", begin)
         column = ColumnCandidates(self._query_table, column_index, self._names)
-        candidates = column.quick([result for result in results if result.matched >= _FEWEST])
+        candidates = column.quick([result for result in results if result.matched >= _MIN_MATCHES])
         few = self._options.choice is not None and not self._options.choice.is_every_column
         closely, by_rows = (_AGAINST_CHANCE, _BY_ROWS) if few else (_OF_EACH, _ROWS_OF_EACH)
         candidates = [
@@ -251,7 +251,7 @@ class _Run:
         excluded = self._searcher.excluded(self._query_table, self._column_indexes[0])
         known = _nearly_equal_columns(self._candidates)
         likely = find_rewritable_columns(
-            self._query_table, self._column_indexes, segments, excluded, _LIKELY, known
+            self._query_table, self._column_indexes, segments, excluded, _MAX_PAIRS, known
         )
         almost = find_almost_equal(self._candidates)
         tables = MAX_REWRITTEN_TABLES * (3 if self._options.choice else 1) + len(almost)
@@ -369,7 +369,7 @@ def _column_indexes(
 
 def _nearly_equal_columns(candidates: Sequence[JoinCandidate]) -> set[tuple[int, int, int]]:
     """Pairs of query and lake columns with nearly all values equal."""
-    nearly_equal = [candidate for candidate in candidates if candidate.signals.share >= _ALL]
+    nearly_equal = [candidate for candidate in candidates if candidate.signals.share >= _NEARLY_ALL]
     return {
         (column_index, location.segment_index, column)
         for location in (candidate.location for candidate in nearly_equal)

@@ -134,7 +134,7 @@ class JoinCandidate:
 
     @property
     def possible(self) -> bool:
-        """Whether it may be a real join, but values cannot tell."""
+        """Whether it may be a real join that values alone cannot prove."""
         coincidence = self.join_score.coincidence
         return coincidence is not None and coincidence.kind == "dense"
 
@@ -161,7 +161,7 @@ class JoinCandidate:
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """What speaks for the join."""
+        """The evidence for the join."""
         return self.join_score.reasons
 
     @property
@@ -186,7 +186,7 @@ class JoinCandidate:
 
     @property
     def words(self) -> str:
-        """The verdict with the figures that carry it, in one sentence."""
+        """The verdict with its main figures, in one sentence."""
         return describe_verdict(self)
 
     def with_rows(self, nats: float) -> JoinCandidate:

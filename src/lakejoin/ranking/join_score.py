@@ -23,8 +23,8 @@ NAMED = 0.85
 BELIEVED = 10.0
 WORTH = 0.1
 _MOST = 100.0
-_NEARLY_ALL = 0.9  # of the smaller column's values match
-_ALL = 0.95  # of the values (a foreign key), or of the rows (a key)
+_NEARLY_ALL = 0.9  # share of the smaller column's values
+_ALL = 0.95  # share of the values (a foreign key), or distinct values per row (a key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Reason:
 @dataclass(frozen=True, slots=True)
 class Coincidence:
     """Why a match is probably coincidental: random values match too, few values match, or there is
-    little evidence; or, for `dense` identifiers, why values cannot tell. `chance` is the share of
+    little evidence; or, for `dense` identifiers, why values prove nothing. `chance` is the share of
     random values that match."""
 
     kind: Literal["chance", "dense", "few values", "little evidence"]
@@ -173,7 +173,7 @@ def _find_coincidence(signals: Signals, nats: float, score: float) -> Coincidenc
 _WHOLE = r"^-?\d{1,15}$"
 _DIGITS = "0123456789"
 _FIRST = 1
-_ABOUT_ZERO = 0.001  # of the largest
+_ABOUT_ZERO = 0.001  # share of the largest number that counts as zero
 _YEARS = (1500, 2100)
 
 

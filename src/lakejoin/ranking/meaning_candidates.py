@@ -50,15 +50,15 @@ if TYPE_CHECKING:
     from lakejoin.search.searcher import Searcher
     from lakejoin.store.segment import Segment
 
-_SAMPLE = 24  # query values
+_SAMPLE = 24  # query values to search with
 _FEWEST = 8  # values that make a search worthwhile
-_HALF = 0.5  # of the sample must have a match
-_FOUND = 40  # columns
-_CLOSELY = 6  # of them to compare with chance
-_MOST = 4  # candidates
-_TEXTS = 20_000  # to read for it
+_HALF = 0.5  # share of the sample that must have a match
+_FOUND = 40  # columns to fetch
+_CLOSELY = 6  # columns to compare with chance
+_MOST = 4  # candidates to return
+_TEXTS = 20_000  # texts to read for the comparison
 _MORE = 0.2  # of the sample must match without an equal value, and this much more than wrong texts
-_EXACTLY = 1_000_000  # pairs of a query and a lake value; beyond, figures come from the sample
+_EXACTLY = 1_000_000  # pairs of a query and a lake value to count; beyond, the sample decides
 
 
 def find_meaning_candidates(

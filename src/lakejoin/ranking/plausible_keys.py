@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
     from lakejoin.search.searcher import Searcher
 
-_KEYS = 10  # columns
+_MAX_COLUMNS = 10  # columns
 _IDENTIFIERS = 4  # of these, for columns that are only named as keys
 _NO_KEY = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
 
@@ -42,14 +42,14 @@ def find_plausible_keys(query_table: QueryTable, searcher: Searcher) -> tuple[in
         for column_index in usable
         if profiles[column_index].type is not ColumnType.TEXT
     ]
-    few = max(_KEYS // 2, _KEYS - len(others))
+    few = max(_MAX_COLUMNS // 2, _MAX_COLUMNS - len(others))
     return _keep_identifiers([*texts[:few], *others, *texts[few:]], query_table.column_names)
 
 
 def _keep_identifiers(column_indexes: list[int], names: Sequence[str]) -> tuple[int, ...]:
     """The first columns; the last of them make way for later ones that are named as identifiers, as
     references to a small table repeat and do not look like keys."""
-    first, rest = column_indexes[:_KEYS], column_indexes[_KEYS:]
+    first, rest = column_indexes[:_MAX_COLUMNS], column_indexes[_MAX_COLUMNS:]
     identifiers = [index for index in rest if is_identifier_name(names[index])]
     others = [index for index in first if not is_identifier_name(names[index])]
     # One of each kind before a second: the tournament before the code of another team.

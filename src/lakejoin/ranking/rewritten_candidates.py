@@ -45,18 +45,18 @@ if TYPE_CHECKING:
     from lakejoin.search.searcher import Searcher
 
 MAX_REWRITTEN_TABLES = 4  # to learn programs for
-_COLUMNS = 2  # of each side
-_SAMPLE = 200  # rows of each side, beside those that share a piece
-_ROWS = 64  # whose other columns are compared
-_LOOKED_AT = 150  # values to make wrong
+_COLUMNS = 2  # columns of each side to learn from
+_SAMPLE = 200  # rows of each side, besides those that share a token
+_ROWS = 64  # rows whose other columns are compared
+_LOOKED_AT = 150  # values to make wrong, to measure chance
 # Only find out whether it joins at all; the join itself finds the best programs.
 _QUICKLY = LearnOptions(column_pairs=2, row_pairs=60, example_sets=8, programs=2, further=False)
 _FEWEST = 2
-_SOME = 5  # values that share a piece
-_OF_ASKED = 0.1  # of those that could
-_OFTEN = 0.2  # share of deliberately wrong values that match
-_DENSE = 0.5  # the same, from which on names say nothing
-_WHOLE = 0.95  # of the values
+_SOME = 5  # values that must share a token
+_OF_ASKED = 0.1  # share of the values looked up that must share one
+_OFTEN = 0.2  # share of wrong values that match, above which fragments prove nothing
+_DENSE = 0.5  # share of wrong values that match, from which on names prove nothing
+_WHOLE = 0.95  # share of the values that counts as all of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +241,7 @@ class _Pair:
     def _signals(
         self, learned: LearnedJoin, meeting: JoinedTexts, result: RewrittenMatch
     ) -> Signals:
-        """The signals; values count only if nothing speaks against the programs."""
+        """The signals; values count only if there is no evidence against the programs."""
         mine, theirs = (_compared_texts(learned, side, meeting) for side in ("left", "right"))
         fewer, more = (mine, theirs) if len(mine) <= len(theirs) else (theirs, mine)
         chance = match_chance(fewer.take(_sample_indexes(len(fewer), _LOOKED_AT)), more)

@@ -32,7 +32,7 @@ _ROWS = 64
 _COLUMNS = 40  # columns to compare
 _SHIFTS = (1, 2, 3, 5, 8, 13)
 _BESIDE = (1, -1, 3)
-_ENOUGH = 0.25  # of the rows must have a neighbour with another key
+_ENOUGH = 0.25  # share of the rows that must have a neighbour with another key
 _MORE = 1.5  # times what non-matching rows score, as that varies
 _WORD = re.compile(r"\w{2,}")
 

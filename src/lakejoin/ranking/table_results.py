@@ -94,7 +94,7 @@ class TableCandidates:
 
 
 def combine_scores(best: float, second: float) -> float:
-    """The score of a table that joins in two independent ways.
+    """The score of a table that joins on two independent keys.
 
     >>> combine_scores(0.8, 0.0), round(combine_scores(0.8, 0.5), 2)
     (0.8, 0.83)

@@ -174,20 +174,20 @@ _OTHER_REASONS = 2  # beside the values
 
 
 def describe_verdict(candidate: CandidateFields) -> str:
-    """The verdict on a candidate with the figures that carry it, in one sentence.
+    """The verdict on a candidate with its main figures, in one sentence.
 
     The share of values that match and what chance would give, how often rows are multiplied, and
-    what else speaks for it most.
+    the strongest other evidence.
     """
     figures = candidate.result
     if candidate.accidental:
         return f"{candidate.verdict.capitalize()}: {candidate.accidental}"
     said = [f"{_count_matches(figures)} match"]
     if candidate.kind in ("equal", "rewritten"):
-        said[0] += f", {format_percent(candidate.chance)} would by chance"
+        said[0] += f" ({format_percent(candidate.chance)} of random values would)"
     if candidate.repeats and figures.fan_out is not None:
         rows = figures.fan_out / max(figures.row_coverage or 0.0, 1e-9)
-        said.append(f"the key repeats in both tables: each row of yours matches {rows:,.1f}")
+        said.append(f"the key repeats in both tables: your rows match {rows:,.1f} of theirs each")
     others = [reason for reason in candidate.reasons if reason.kind != "values"]
     others.sort(key=lambda reason: -reason.nats)
     said += [_REASONS[reason.kind] for reason in others[:_OTHER_REASONS]]
@@ -213,7 +213,7 @@ def describe_coincidence(kind: str, chance: float) -> str:
     if kind == "dense":
         return (
             "possible: all your values match, but so would any numbers in this range; a similar "
-            "name, another shared column or a declared key would decide"
+            "name, another shared column or a declared key would settle it"
         )
     if kind == "few values":
         return "too few values match to rule out coincidence"
@@ -228,7 +228,7 @@ def summarize_candidate(candidate: CandidateFields) -> str:
 def describe_shorter_key(candidate: CandidateFields) -> str:
     """The joined columns of a candidate that another one extends, with the rows it multiplies."""
     fan_out = candidate.result.fan_out
-    rows = "" if fan_out is None else f", x{fan_out:,.2f} rows"
+    rows = "" if fan_out is None else f" (x{fan_out:,.2f} rows)"
     return f"{format_joined_columns(candidate)} alone{rows}"
 
 
@@ -236,12 +236,12 @@ def describe_alternatives(pairs: Sequence[str], most: int) -> str:
     """Name the columns of other candidates, at most so many; empty if there are none.
 
     >>> describe_alternatives(["a = b", "c = d", "e = f"], 2)
-    'or by a = b, c = d and 1 more'
+    'or on a = b, c = d and 1 more'
     """
     if not pairs:
         return ""
     more = len(pairs) - most
-    return f"or by {', '.join(pairs[:most])}" + (f" and {more:,} more" if more > 0 else "")
+    return f"or on {', '.join(pairs[:most])}" + (f" and {more:,} more" if more > 0 else "")
 
 
 def describe_miss(table: str, pairs: str, accidental: str) -> str:

@@ -91,7 +91,7 @@ class DistanceSearch(NearSearch):
         return self._sets[segment_index].size(found)
 
     def _partners(self, segment_index: int, found: int) -> MatchingPairs:
-        """The matching pairs with a point set; partners are given by their position in it."""
+        """The matching pairs with a point set; lake values are given by their position in it."""
         query, sets = self.query, self._sets[segment_index]
         pairs = self._engine.pairs(
             query.points, query.kind, self._within, self._metric, segment_index, found

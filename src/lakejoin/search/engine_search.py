@@ -159,7 +159,7 @@ class NearSearch(EngineSearch):
         assert self.reach is not None
         near, size = self.reach.text, len(self.query)
         names = " and ".join(map(repr, self.query.columns))
-        where = f"{'other ' if self.options.others else ''}{noun} of the lake"
+        where = f"{'other ' if self.options.others else ''}{noun} in the lake"
         if size == 1:
             return f"the only value of {names} has no match {near} in any {where}"
         if self.options.min:

@@ -215,5 +215,5 @@ def open_file_table(text: str, rules: ValueRules, name: str = "") -> ExternalTab
 
 
 def ambiguous_name_note(text: str) -> str:
-    """The note for a name that is both a file and a table of the lake."""
-    return f"{text} is both a local file and a table of the lake; using the file"
+    """The note for a name that is both a file and a table in the lake."""
+    return f"{text} is both a local file and a table in the lake; using the file"

@@ -71,7 +71,7 @@ class KeySearch(EngineSearch):
     def hits(self) -> KeyHits:
         """The tables with the most combinations; the first `count_qualifying` contain enough.
 
-        Without k, search for ever more tables until one of them contains too little.
+        Without k, search for more and more tables until one of them contains too little.
         """
         k = self.options.k or _AT_FIRST
         while True:
@@ -171,19 +171,19 @@ class KeySearch(EngineSearch):
 
     @property
     def _where(self) -> str:
-        return "other table of the lake" if self.options.others else "table of the lake"
+        return "other table in the lake" if self.options.others else "table in the lake"
 
     def _why_nothing(self) -> list[str]:
         parts = len(self.query.columns)
         widest = self._widest()
         if widest < parts:
             return [
-                f"the key has {parts} columns, but no table of the lake has more than {widest} "
+                f"the key has {parts} columns, but no table in the lake has more than {widest} "
                 "searched columns"
             ]
         unknown = [name for name in self.query.fixed if name is not None and not self._has(name)]
         if unknown:
-            notes = [f"no table of the lake has a searched column {name!r}" for name in unknown]
+            notes = [f"no table in the lake has a searched column {name!r}" for name in unknown]
             return [*notes, *self._by_other_names()]
         together = "both parts" if parts == 2 else f"all {parts} parts"
         nowhere = f"no row of any {self._where} has {together} of the key together"
@@ -191,13 +191,13 @@ class KeySearch(EngineSearch):
 
     @property
     def _under_names(self) -> str:
-        """The fixed partner columns for a sentence; empty if there are none."""
+        """The fixed lake columns for a sentence; empty if no columns are fixed."""
         pairs = zip(self.query.columns, self.query.fixed, strict=True)
         fixed = [f"{mine!r} in a column {name!r}" for mine, name in pairs if name is not None]
         return f" with {' and '.join(fixed)}" if fixed else ""
 
     def _by_other_names(self, more_than: int = 0) -> list[str]:
-        """If partners were fixed: the best table without them, if it has more combinations."""
+        """If lake columns were fixed: the best table without them, if it has more combinations."""
         if not self._under_names:
             return []
         free = replace(self.query, fixed=(None,) * len(self.query.columns))

@@ -130,7 +130,7 @@ class MeaningSearch(NearSearch):
         return self.segment_tables[segment_index].size_of(found)
 
     def _partners(self, segment_index: int, found: int) -> MatchingPairs:
-        """The matching pairs with a column; partners are given by their codes."""
+        """The matching pairs with a column; lake values are given by their codes."""
         segment = self.snapshot.segments[segment_index]
         nearness = self._nearness(1, None)
         pairs = self._engine.pairs(self._vectors, nearness, segment_index, found, self._hits)
@@ -159,7 +159,7 @@ class MeaningSearch(NearSearch):
         empty = int(np.count_nonzero(~self._vectors.any(axis=1)))
         if empty:
             notes.append(
-                f"the encoder knows nothing of {empty:,} of the {len(query):,} values; they match "
+                f"the encoder has no vector for {empty:,} of the {len(query):,} values; they match "
                 "nothing"
             )
         if self._taus is not None:

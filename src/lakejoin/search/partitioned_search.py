@@ -46,7 +46,7 @@ def check_partitionable(options: SearchOptions) -> None:
     """Raise an error for options that need all segments at once."""
     if isinstance(options.near, ByMeaning) and options.near.tau == AUTO:
         raise InputError(
-            "tau auto needs all columns of the lake at once: search with one table to see which "
+            "tau auto needs all columns in the lake at once: search with one table to see which "
             "tau it chooses, then pass that"
         )
 

@@ -13,7 +13,7 @@ from lakejoin.model import ColumnType
 from lakejoin.values.column_names import find_column
 
 ALL_COLUMNS = "*"
-_FIXES = "names a partner column, which takes a key of two or more columns"
+_FIXES = "fixes the lake column, which needs a key of two or more columns"
 
 ColumnSelection = str | int | None | Iterable[str | int] | Mapping[str | int, str | None]
 
@@ -44,8 +44,8 @@ def choose_columns(
 
     `on` is a name, a zero-based index, `"*"` for every column that the index searches, or None for
     the most key-like text column. An ordered collection of names or indexes is a composite key;
-    `"mine=theirs"` in it, or a mapping from own to lake columns (or None), fixes the partner of a
-    column. By meaning, `"*"` is every text column; by distance, two columns are latitude and
+    `"mine=theirs"` in it, or a mapping from own to lake columns (or None), fixes the lake column of
+    a column. By meaning, `"*"` is every text column; by distance, two columns are latitude and
     longitude, and None is the coordinates of the table.
     """
     selection: Any = to_column_list(on)
@@ -107,13 +107,13 @@ def _choose_key(table: QueryTable, pairs: Sequence[tuple[int, str | None]]) -> C
         if isinstance(name, str) and not name.strip():
             column = table.column_names[column_index]
             raise InputError(
-                f"the partner of {column!r} is empty ({name!r}): give a column name, or None for "
+                f"the lake column for {column!r} is empty ({name!r}): give a name, or None for "
                 "any column"
             )
         if name is not None and not isinstance(name, str):
-            raise InputError(f"the partner of a key column must be a column name, not {name!r}")
+            raise InputError(f"the lake column for a key column must be a name, not {name!r}")
         if name is not None and fixed.count(name) > 1:
-            raise InputError(f"two key columns cannot have the same partner {name!r}")
+            raise InputError(f"two key columns cannot match the same lake column {name!r}")
     if len(column_indexes) == 1:
         if fixed[0] is not None:
             raise InputError(f"'{table.column_names[column_indexes[0]]}={fixed[0]}' {_FIXES}")
@@ -125,7 +125,7 @@ def _choose_key(table: QueryTable, pairs: Sequence[tuple[int, str | None]]) -> C
 
 
 def _parse_key_column(table: QueryTable, on: str | int) -> tuple[int, str | None]:
-    """Parse `column` or `own=partner`; the names may contain `=` themselves."""
+    """Parse `column` or `own=theirs`; the names may contain `=` themselves."""
     if isinstance(on, str) and on == ALL_COLUMNS and ALL_COLUMNS not in table.column_names:
         raise InputError("'*' searches for every column by itself and cannot be part of a key")
     if not isinstance(on, str) or "=" not in on or _is_column(table, on):
@@ -192,13 +192,13 @@ def _choose_points(table: QueryTable, selection: Any) -> ColumnChoice:
     if selection == ALL_COLUMNS and ALL_COLUMNS not in table.column_names:
         raise InputError("distance search takes one column, or latitude and longitude; not '*'")
     if isinstance(selection, Mapping):
-        raise InputError("distance search cannot fix partner columns: name your columns in a list")
+        raise InputError("distance search cannot fix lake columns: name your columns in a list")
     pairs = [
         _parse_key_column(table, item)
         for item in (selection if isinstance(selection, list) else [selection])
     ]
     if any(fixed is not None for _, fixed in pairs):
-        raise InputError("distance search cannot fix partner columns: name your columns only")
+        raise InputError("distance search cannot fix lake columns: name only your own")
     if len(pairs) > 2:
         raise InputError(
             f"distance search takes one column, or latitude and longitude; got {len(pairs)} columns"

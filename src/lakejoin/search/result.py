@@ -83,7 +83,7 @@ _DETACHED = "this result is detached from its index; search again"
 
 @dataclass(frozen=True)
 class Result:
-    """A column of the lake that joins with the query column, or a table that joins with its key.
+    """A column in the lake that joins with the query column, or a table that joins with its key.
 
     `matched` of the `query_size` distinct query values are among its `column_size` values;
     `containment` is that share. `copy` is `"itself"` for a column of the query's own table,
@@ -233,7 +233,7 @@ class Result:
 
 @dataclass(frozen=True)
 class NearResult(Result):
-    """A column of the lake that matches the query column by meaning or distance.
+    """A column in the lake that matches the query column by meaning or distance.
 
     `matched` query values have a match there, in `pairs` pairs. `columns` may be two, for
     coordinates. If there are too many pairs to list (`listed` is false), `row_coverage`, `fan_out`

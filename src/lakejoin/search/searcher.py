@@ -126,7 +126,7 @@ class ColumnSearch(EngineSearch):
             return notes
         if not self.snapshot.manifest.totals.tables:
             return [*notes, "the index is empty"]
-        where = "other table of the lake" if options.others else "searched column of the lake"
+        where = "other table in the lake" if options.others else "searched column in the lake"
         if sketched:
             # Sketches can miss a column, so this is not proof that there is none.
             return [*notes, f"sketches found no {where} that contains enough; {_EXACTLY}"]

@@ -53,7 +53,7 @@ def build_application(services: Services) -> App:
     app = FastAPI(
         title="lakejoin",
         version=__version__,
-        summary="Finds the tables of a data lake that join with yours, shows why, and joins them.",
+        summary="Finds the tables in a data lake that join with yours, shows why, and joins them.",
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
         redoc_url=None,

@@ -82,7 +82,7 @@ class Child:
         return child
 
     async def wait_ready(self) -> None:
-        """Wait until its setup is done or has failed, but not for ever."""
+        """Wait until its setup is done or has failed, but not forever."""
         with suppress(Problem, TimeoutError):
             async with asyncio.timeout(_READY_SECONDS):
                 await self._next_message()

@@ -92,7 +92,7 @@ class JoinPreviewRequest(JoinSettings):
 
 
 class PredicateRequest(_RequestBody):
-    """Suggest which columns of two tables to equate, by what the result should be good for."""
+    """Suggest which columns of two tables to join on, for the result you want."""
 
     left: TableIdText
     right: TableIdText

@@ -55,7 +55,7 @@ class Info(BaseModel):
 
 
 class TableSummary(BaseModel):
-    """A table of the lake in a list."""
+    """A table in the lake in a list."""
 
     id: str
     table: str
@@ -114,7 +114,7 @@ class Loss(BaseModel):
 
 
 class Table(BaseModel):
-    """A table of the lake, an upload or a result."""
+    """A table in the lake, an upload or a result."""
 
     id: str
     table: Annotated[str, Field(description="its display name")]
@@ -292,7 +292,7 @@ JOIN = long_responses(
     {"left": "airports.csv", "right": "routes.csv", "found": True, "notes": []},
 )
 PREDICATE = long_responses(
-    "Pairs of columns to equate, with the keys of `lakejoin predicates --json`.",
+    "Pairs of columns to join on, with the keys of `lakejoin predicates --json`.",
     {
         "tables": [{"table": "airports.csv", "rows": 837, "columns": 14}],
         "prefer": "compact",

@@ -29,7 +29,7 @@ _QUICK_SECONDS = 20.0
 _LONG_THREADS = 2
 _LONG_SECONDS = 60.0
 _GRACE = 1.0
-_JOBS_PER_WORKER = 200  # then it is replaced, so that no leak grows for ever
+_JOBS_PER_WORKER = 200  # then it is replaced, so that no leak grows forever
 _READER_MEMORY = 2_000_000_000
 
 

@@ -71,7 +71,7 @@ class ServedTable(Protocol):
 
 
 class ServedLakeTable:
-    """A table of the lake."""
+    """A table in the lake."""
 
     def __init__(self, id: TableId, table: LakeTable) -> None:
         self.id = id
@@ -283,7 +283,7 @@ _MAX_NAME = 4_000
 
 @dataclass(frozen=True, slots=True)
 class TableId:
-    """A table of the lake by name, or an upload or result by an id hashed from its content.
+    """A table in the lake by name, or an upload or result by an id hashed from its content.
 
     >>> str(TableId.parse("lake:a/b.csv#c")), TableId.parse("lake:a/b.csv#c").name
     ('lake:a/b.csv#c', 'a/b.csv#c')
@@ -294,7 +294,7 @@ class TableId:
 
     @classmethod
     def parse(cls, text: str) -> TableId:
-        """Parse an id; a text without a kind is the name of a table of the lake."""
+        """Parse an id; a text without a kind is the name of a table in the lake."""
         kind, _, name = text.partition(":")
         if kind not in get_args(TableKind):
             kind, name = "lake", text

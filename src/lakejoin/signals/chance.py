@@ -139,10 +139,10 @@ WrongTexts = list[str | None]
 
 _STEPS = (1, -1, 2, -2, 5, 10, -10, 100, 1000)
 _SHIFTS = (1, 2, 3)
-_ENOUGH = 10  # values; with fewer a common step may be chance
-_UNSEEN = 0.02  # the share of letters that may still be unseen
-_CONSTANT = 0.95  # a position is constant if a letter has this share
-_FAR = 12  # letters from either end that are examined
+_MIN_STEP_VALUES = 10  # with fewer values a common step may be chance
+_MAX_UNSEEN = 0.02  # the share of letters that may still be unseen
+_CONSTANT_SHARE = 0.95  # a position is constant if a letter has this share
+_MAX_POSITIONS = 12  # letters from either end that are examined
 _CHECK_PAIRS = 100  # pairs of values that differ only in the last two characters
 _CHECK_RATIO = 50  # at most one pair in 50 shares the second-last character; else one in eleven
 _ENDINGS = 3  # other endings per value
@@ -186,7 +186,7 @@ def wrong_texts(known: pa.LargeStringArray, some: pa.LargeStringArray) -> list[W
 
 def _step(numbers: Array) -> int:
     """The largest step that all differences are multiples of."""
-    if len(numbers) < _ENOUGH:
+    if len(numbers) < _MIN_STEP_VALUES:
         return 1
     return max(1, int(np.gcd.reduce(np.abs(numbers - numbers[0]))))
 
@@ -202,8 +202,8 @@ class _Letters:
         last = (i for i in range(len(text) - 1, -1, -1) if text[i].isalnum())
         self.text = text
         self.at = {
-            **dict(enumerate(islice(first, _FAR))),
-            **{-position: i for position, i in enumerate(islice(last, _FAR), 1)},
+            **dict(enumerate(islice(first, _MAX_POSITIONS))),
+            **{-position: i for position, i in enumerate(islice(last, _MAX_POSITIONS), 1)},
         }
 
     def letter(self, position: int) -> str | None:
@@ -227,11 +227,11 @@ def _positions(texts: Sequence[_Letters]) -> list[tuple[int, str]]:
     An alphabet is empty if the column has not shown all of it.
     """
     chosen = []
-    for positions, count in ((range(-1, -_FAR - 1, -1), 2), (range(_FAR), 1)):
+    for positions, count in ((range(-1, -_MAX_POSITIONS - 1, -1), 2), (range(_MAX_POSITIONS), 1)):
         varying: list[tuple[int, str]] = []
         for position in positions:
             letters = Counter(filter(None, (text.letter(position) for text in texts)))
-            if len(letters) > 1 and max(letters.values()) < _CONSTANT * letters.total():
+            if len(letters) > 1 and max(letters.values()) < _CONSTANT_SHARE * letters.total():
                 varying.append((position, _alphabet(letters)))
             if len(varying) == count:
                 break
@@ -244,7 +244,7 @@ def _alphabet(letters: Counter[str]) -> str:
     """All letters in order; empty if more are to be expected (Good-Turing: the share of unseen
     letters is that of letters seen once)."""
     once = sum(count == 1 for count in letters.values())
-    return "" if once > _UNSEEN * letters.total() else "".join(sorted(letters))
+    return "" if once > _MAX_UNSEEN * letters.total() else "".join(sorted(letters))
 
 
 def _next(character: str, shift: int, alphabet: str) -> str:

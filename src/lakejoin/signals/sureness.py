@@ -18,9 +18,9 @@ STRONG = 0.9  # from here on a join is strong
 LIKELY = 0.3  # below, it is a coincidence
 UNDECIDED = 0.5  # of numbers that may refer to a key, but any numbers would match
 _SCALE = 12.0  # nats that make a join e times less likely to be wrong
-_IF_REPEATED = 0.85  # at most, if the key repeats in both tables
+_MAX_IF_REPEATED = 0.85  # sureness of a join whose key repeats in both tables
 IF_REWRITTEN = 0.92  # at most, if values had to be rewritten
-_IF_UNNAMED = 0.92  # at most, if the names of the columns do not say the same
+_MAX_IF_UNNAMED = 0.92  # sureness of a join whose column names do not match
 
 
 def estimate_sureness(
@@ -29,18 +29,18 @@ def estimate_sureness(
     """The chance that a join with so much evidence is right.
 
     `repeated` if the key repeats in both tables, `rewritten` if values had to be rewritten, `named`
-    if the names of the columns say the same.
+    if the column names match.
 
     >>> round(estimate_sureness(60.0), 2), round(estimate_sureness(12.0), 2)
     (0.99, 0.63)
     >>> estimate_sureness(60.0, named=False), estimate_sureness(60.0, repeated=True)
     (0.92, 0.85)
     """
-    most = SURE if named else _IF_UNNAMED
+    most = SURE if named else _MAX_IF_UNNAMED
     if rewritten:
         most = min(most, IF_REWRITTEN)
     if repeated:
-        most = min(most, _IF_REPEATED)
+        most = min(most, _MAX_IF_REPEATED)
     return min(most, 1 - math.exp(-max(0.0, nats) / _SCALE))
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakejoin.codegen.programs import Program
 
 
-_AGREES = 0.98  # share of the sample's pairs that Spark must find, else a note says so
+_MIN_FOUND = 0.98  # share of the sample's pairs that Spark must find, else a note says so
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,7 +90,7 @@ def join(
     """
     if by not in SAMPLED_METHODS:
         raise InputError(
-            f"Spark tables are joined by one of {', '.join(SAMPLED_METHODS)}, not {by!r}; for "
+            f"by must be one of {', '.join(SAMPLED_METHODS)} for Spark tables, not {by!r}; for "
             "other joins, collect smaller tables and use lakejoin.join"
         )
     tables = _text_columns(left, "left"), _text_columns(right, "right")
@@ -150,7 +150,7 @@ def _compare_with_spark(learned: Join, session: Any) -> tuple[str, ...]:
             f"the {here:,} matching pairs of the samples are dates or numbers written differently, "
             "which Spark does not treat as equal: cast both columns to one type first"
         )
-    if _AGREES * here <= in_spark <= here / _AGREES:
+    if _MIN_FOUND * here <= in_spark <= here / _MIN_FOUND:
         return ()
     return (
         f"{here:,} row pairs of the samples match here and {in_spark:,} in Spark: dates and "

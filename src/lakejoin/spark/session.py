@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_TRIES = 4  # local mode does not retry a failed task by default
+_TASK_TRIES = 4  # local mode does not retry a failed task by default
 
 # Jobs are short: the quick compiler and the serial collector start fastest.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.level=ERROR"
@@ -42,7 +42,7 @@ def default_master() -> str:
     >>> default_master().endswith(",4]")
     True
     """
-    return f"local[{usable_cores()},{_TRIES}]"
+    return f"local[{usable_cores()},{_TASK_TRIES}]"
 
 
 def usable_cores() -> int:
@@ -56,9 +56,9 @@ def add_retries(master: str) -> str:
     ('local[2,4]', 'local[2,8]', 'spark://a:7077')
     """
     if master in ("local", "local[*]"):
-        return default_master() if master == "local[*]" else f"local[1,{_TRIES}]"
+        return default_master() if master == "local[*]" else f"local[1,{_TASK_TRIES}]"
     if master.startswith("local[") and "," not in master:
-        return master[:-1] + f",{_TRIES}]"
+        return master[:-1] + f",{_TASK_TRIES}]"
     return master
 
 

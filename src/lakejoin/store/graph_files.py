@@ -112,7 +112,7 @@ class PairFile:
         return int(self.start[-1])
 
     def cut(self) -> Array:
-        """The columns with more partners than are kept."""
+        """The columns with more joins than are kept."""
         return self._file.array("cut").all().astype(np.int64)
 
     def pairs_of(self, columns: Array) -> ColumnPairs:
@@ -197,7 +197,7 @@ class GraphOptions:
 
     Two columns join if one contains at least the share `containment` of the other's distinct
     values. Columns with fewer than `least` distinct values match by coincidence and are left out.
-    A column keeps its `most` best partners.
+    A column keeps its `most` best joins.
 
     >>> GraphOptions(containment=0)
     Traceback (most recent call last):
@@ -270,7 +270,7 @@ class StoredGraph:
 
     @property
     def cut(self) -> int:
-        """The number of columns with more partners than are kept."""
+        """The number of columns with more joins than are kept."""
         return sum(record.cut for record in self.pair_files)
 
     def pairs(self, segment: int, turned: bool = False) -> PairFile | None:

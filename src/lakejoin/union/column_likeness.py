@@ -70,7 +70,7 @@ NOT_ALIKE = Likeness(0.0, ())
 
 @dataclass(frozen=True, slots=True)
 class NameContext:
-    """What names mean in this lake: how distinctive (`telling`) the lake column's name is, and how
+    """What names mean in this lake: how distinctive the lake column's name is (`telling`), and how
     much of the whole `header` both tables share: `type` says little by itself, and much between
     `id` and `horsepower`. If most names are the same (`alike`), different names are intended."""
 

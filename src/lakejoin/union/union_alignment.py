@@ -241,13 +241,13 @@ def best_alignments(likeness: Array) -> Iterator[Alignment]:
 
 
 def _shortest_path(cost: Array, partner: Array) -> list[tuple[int, int]] | None:
-    """The cheapest augmenting path: (row, new partner) along it; None if no pair can be added."""
+    """The cheapest augmenting path: (row, new column) along it; None if no pair can be added."""
     if not cost.size:
         return None
     taken = np.flatnonzero(partner >= 0)
     free_column = np.ones(cost.shape[1], dtype=bool)
     free_column[partner[taken]] = False
-    # The cost of reaching each row: 0 if it has no partner, else the cost of its partner for
+    # The cost of reaching each row: 0 if it has no column yet, else the cost of its column for
     # another row, less that of the pair that is given up.
     at_row = np.where(partner < 0, 0.0, np.inf)
     at_column = np.full(cost.shape[1], np.inf)

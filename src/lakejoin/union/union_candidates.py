@@ -42,7 +42,7 @@ _OPTIONS = SearchOptions("overlap", k=_FETCHED, others=True)
 @dataclass(frozen=True, slots=True, eq=False)
 class UnionCandidates:
     """Tables that may be unionable, the likeliest first, and the weight of each column of the query
-    table: less if many tables of the lake have such a column."""
+    table: less if many tables in the lake have such a column."""
 
     tables: tuple[TableRef, ...]
     weights: Array

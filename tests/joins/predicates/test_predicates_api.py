@@ -145,7 +145,7 @@ def test_several_preferences() -> None:
 def test_it_can_be_read() -> None:
     found = lakejoin.predicates(PEOPLE, ORDERS, prefer="coverage", n=2)
     assert repr(found).splitlines()[:3] == [
-        "best for coverage: as many rows of all tables as possible find a partner",
+        "best for coverage: as many rows of all tables as possible match",
         "1. Home = Address",
         "   coverage 11, groups 4, compact 2, balanced 1.447, strength 0.733",
     ]
@@ -165,7 +165,7 @@ def test_constants_and_copies_are_told() -> None:
     mine = {"k": ["x"] * 3, "n": [1, 2, 3]}
     found = lakejoin.predicates(mine, {"c": ["x", "x"]})
     assert found[0].notes == (
-        "rows are multiplied: these columns are a key of neither table, and a row has 2.0 partners "
+        "rows are multiplied: these columns are a key of neither table, and a row matches 2.0 rows "
         "on average",
         "k = c share only one value, which is weak evidence",
     )

@@ -130,10 +130,10 @@ export interface JoinHint {
   tau?: number;
 }
 
-export type WayKind = "equal" | "rewritten" | "near" | "meaning";
+export type JoinKind = "equal" | "rewritten" | "near" | "meaning";
 
-export interface FusedWay {
-  kind: WayKind;
+export interface FusedCandidate {
+  kind: JoinKind;
   how: string;
   program: string | null;
   tau: number | null;
@@ -162,7 +162,7 @@ export interface FusedResult {
   table: string;
   id: TableId;
   score: number;
-  ways: FusedWay[];
+  ways: FusedCandidate[];
   adds: { name: string; full: number | null }[];
   already_joined: boolean;
   versions: (string | { table: string })[];

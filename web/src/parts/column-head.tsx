@@ -4,7 +4,7 @@ import type { ColumnInfo, TableId } from "../api/types";
 import { distribution, cancelDistribution, requestDistribution } from "../state/distributions";
 import { percent, short, whole } from "../words/format";
 import { Icon } from "./icon";
-import { describeDistribution, Spark } from "./spark";
+import { describeDistribution, Spark } from "./sparkline";
 
 interface Props {
   table: TableId;

@@ -2,17 +2,17 @@
 import type {
   EngineResult,
   FusedResult,
-  FusedWay,
+  FusedCandidate,
   JoinHint,
   SearchAnswer,
   SearchRequest,
   TableId,
-  WayKind,
+  JoinKind,
 } from "../api/types";
 import type { SearchSettings } from "./page";
 
-export interface HitWay {
-  kind: WayKind;
+export interface Candidate {
+  kind: JoinKind;
   how: string;
   mine: string[];
   theirs: string[];
@@ -21,7 +21,7 @@ export interface HitWay {
   rowCoverage: number | null;
   fanOut: number | null;
   accidental: string;
-  verdict: FusedWay["verdict"] | null;
+  verdict: FusedCandidate["verdict"] | null;
   words: string;
   join: JoinHint;
 }
@@ -32,7 +32,7 @@ export interface Hit {
   id: TableId;
   table: string;
   score: number | null;
-  ways: HitWay[];
+  candidates: Candidate[];
   adds: { name: string; full: number | null }[];
   alreadyJoined: boolean;
   versions: string[];
@@ -42,28 +42,28 @@ export interface Hit {
   examples: { matched: string[]; unmatched: string[] } | null;
 }
 
-const JOIN_BY: Record<WayKind, string> = { equal: "equal", rewritten: "transform", near: "nearest", meaning: "meaning" };
+const JOIN_BY: Record<JoinKind, string> = { equal: "equal", rewritten: "transform", near: "nearest", meaning: "meaning" };
 
-function hint(id: TableId, kind: WayKind, mine: string[], theirs: string[], fromServer?: JoinHint): JoinHint {
+function hint(id: TableId, kind: JoinKind, mine: string[], theirs: string[], fromServer?: JoinHint): JoinHint {
   if (fromServer) return fromServer;
   const on = mine.map((left, place) => ({ left, right: theirs[place] ?? left }));
   return { right: id, on: on.length ? on : null, by: JOIN_BY[kind] };
 }
 
-function fusedCandidate(id: TableId, way: FusedWay): HitWay {
+function fusedCandidate(id: TableId, candidate: FusedCandidate): Candidate {
   return {
-    kind: way.kind,
-    how: way.how,
-    mine: way.mine,
-    theirs: way.theirs,
-    matched: way.matched,
-    containment: way.containment,
-    rowCoverage: way.row_coverage,
-    fanOut: way.fan_out,
-    accidental: way.accidental,
-    verdict: way.verdict,
-    words: way.words,
-    join: hint(id, way.kind, way.mine, way.theirs, way.join),
+    kind: candidate.kind,
+    how: candidate.how,
+    mine: candidate.mine,
+    theirs: candidate.theirs,
+    matched: candidate.matched,
+    containment: candidate.containment,
+    rowCoverage: candidate.row_coverage,
+    fanOut: candidate.fan_out,
+    accidental: candidate.accidental,
+    verdict: candidate.verdict,
+    words: candidate.words,
+    join: hint(id, candidate.kind, candidate.mine, candidate.theirs, candidate.join),
   };
 }
 
@@ -74,7 +74,7 @@ function fusedHit(result: FusedResult): Hit {
     id: result.id,
     table: result.table,
     score: result.score,
-    ways: result.ways.map((way) => fusedCandidate(result.id, way)),
+    candidates: result.ways.map((candidate) => fusedCandidate(result.id, candidate)),
     adds: result.adds,
     alreadyJoined: result.already_joined,
     versions: result.versions.map((version) => (typeof version === "string" ? version : version.table)),
@@ -84,7 +84,7 @@ function fusedHit(result: FusedResult): Hit {
   };
 }
 
-const ENGINE_KIND: Record<string, WayKind> = { meaning: "meaning", distance: "near" };
+const ENGINE_KIND: Record<string, JoinKind> = { meaning: "meaning", distance: "near" };
 
 /** The text of an example; a pair of similar values is `mine ~ theirs`. */
 function exampleText(example: unknown): string {
@@ -95,7 +95,7 @@ function exampleText(example: unknown): string {
 
 function engineHit(result: EngineResult, by: string, on: string[]): Hit {
   const kind = ENGINE_KIND[by] ?? "equal";
-  const way: HitWay = {
+  const candidate: Candidate = {
     kind,
     how: "",
     mine: on,
@@ -115,7 +115,7 @@ function engineHit(result: EngineResult, by: string, on: string[]): Hit {
     id: result.id,
     table: result.table,
     score: null,
-    ways: [way],
+    candidates: [candidate],
     adds: [],
     alreadyJoined: false,
     versions: result.copy ? [result.copy] : [],
@@ -142,8 +142,8 @@ export function toHits(answer: SearchAnswer, settings: Pick<SearchSettings, "on"
   const misses = (answer.misses ?? []).map(fusedHit);
   if (settings.way !== "rewritten") return { hits, misses };
   const rewritten = (hit: Hit): Hit[] => {
-    const ways = hit.ways.filter((way) => way.kind === "rewritten");
-    return ways.length ? [{ ...hit, ways: [...ways, ...hit.ways.filter((way) => way.kind !== "rewritten")] }] : [];
+    const rewritten = hit.candidates.filter((candidate) => candidate.kind === "rewritten");
+    return rewritten.length ? [{ ...hit, candidates: [...rewritten, ...hit.candidates.filter((candidate) => candidate.kind !== "rewritten")] }] : [];
   };
   return { hits: hits.flatMap(rewritten), misses: [] };
 }
@@ -175,8 +175,8 @@ export function toRequest(table: TableId, settings: SearchSettings): SearchReque
 export function missingHint(settings: SearchSettings): string | null {
   const chosen = settings.on.length;
   if (settings.way === "composite" && chosen < 2) return "Select two or more columns that form the key.";
-  const needsOne: Way[] = ["overlap", "containment", "meaning", "distance"];
+  const needsOne: Method[] = ["overlap", "containment", "meaning", "distance"];
   if (needsOne.includes(settings.way) && chosen === 0) return "Select a column to search by.";
   return null;
 }
-type Way = SearchSettings["way"];
+type Method = SearchSettings["way"];

@@ -5,11 +5,12 @@ import type { Chain, JoinSettings, TableId } from "../api/types";
 export type Tab = "table" | "search" | "sql" | "graph";
 
 /** The search methods that users choose from; some use the same engine. */
-export type Way = "fused" | "overlap" | "containment" | "composite" | "meaning" | "distance" | "rewritten";
+export type SearchMethod = "fused" | "overlap" | "containment" | "composite" | "meaning" | "distance" | "rewritten";
 
 export interface SearchSettings {
   on: string[];
-  way: Way;
+  /** The key is "way" in links that people have shared. */
+  way: SearchMethod;
   min?: number;
   /** The maximum distance of values; "auto" chooses it, which is slow. */
   tau?: number | "auto";

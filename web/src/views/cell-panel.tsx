@@ -5,7 +5,7 @@ import { asProblem, isAbort, type Problem } from "../api/problem";
 import type { Cell, TableInfo } from "../api/types";
 import { Button, ProblemNote } from "../parts/controls";
 import type { Place } from "../parts/grid";
-import { DistributionList } from "../parts/spark";
+import { DistributionList } from "../parts/sparkline";
 import { copyText } from "../parts/toast";
 import { distribution, requestDistribution } from "../state/distributions";
 import { cellText, whole } from "../words/format";

@@ -1,4 +1,4 @@
-// Finds tables of the lake by name, column name or value.
+// Finds tables in the lake by name, column name or value.
 import { useEffect, useId, useState } from "preact/hooks";
 import { find, getTables } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";

@@ -1,7 +1,7 @@
 // The home page: upload a table, or pick one from the lake.
 import { go } from "../state/history";
 import { many } from "../words/format";
-import { Bring } from "./bring";
+import { UploadTable } from "./upload-table";
 import { Find } from "./find";
 import { Figures, useInfo } from "./lake";
 
@@ -13,8 +13,8 @@ export function Home() {
         <h1>Which tables join with yours?</h1>
         <p>Upload a table. lakejoin finds the tables that join with it among {info ? many(info.tables, "table") : "those in the lake"}, shows why, and joins them.</p>
       </div>
-      <div class="home-ways">
-        <Bring info={info} />
+      <div class="home-choices">
+        <UploadTable info={info} />
         <Find />
       </div>
       <button type="button" class="home-lake" onClick={() => go({ page: "lake" })} aria-label="Open the lake">

@@ -4,7 +4,7 @@ import { arrows } from "../parts/controls";
 import { Icon } from "../parts/icon";
 import { Venn } from "../parts/venn";
 import { cellText, many, percent, short, whole } from "../words/format";
-import { HOWS, JOIN_BYS } from "../words/ways";
+import { HOWS, JOIN_BYS } from "../words/methods";
 
 interface Settings {
   settings: JoinSettings;
@@ -27,7 +27,7 @@ export function JoinControls({ settings, count, onChange }: Settings & { count: 
           </button>
         ))}
       </div>
-      <p class="way-what">{HOWS.find(({ how }) => how === settings.how)?.what}</p>
+      <p class="method-what">{HOWS.find(({ how }) => how === settings.how)?.what}</p>
       <label class="field row">
         <span class="field-name">Match rows by</span>
         <select class="input" value={by} data-testid="join-by" onChange={(event) => onChange({ ...settings, by: event.currentTarget.value })}>
@@ -61,8 +61,8 @@ export function JoinWords({ found }: { found: JoinFound }) {
                 {found.examples.filter((example) => example.step === place).slice(0, 4).map((example, at) => (
                   <li key={at}>
                     <span class="mine">{cellText(example.before)}</span>
-                    {example.after !== null && example.after !== example.before && <><span class="way-sign">→</span><span>{cellText(example.after)}</span></>}
-                    <span class="way-sign">{step.kind === "transform" ? "=" : "~"}</span>
+                    {example.after !== null && example.after !== example.before && <><span class="pair-sign">→</span><span>{cellText(example.after)}</span></>}
+                    <span class="pair-sign">{step.kind === "transform" ? "=" : "~"}</span>
                     <span class="theirs">{cellText(example.partner)}</span>
                   </li>
                 ))}

@@ -1,4 +1,4 @@
-// A small preview of another table of the lake.
+// A small preview of another table in the lake.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { getTable } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";

@@ -4,11 +4,11 @@ import type { JoinHint, SearchRequest } from "../api/types";
 import { arrows, Bar, Button, TableName } from "../parts/controls";
 import { Icon } from "../parts/icon";
 import { startWork } from "../state/chain";
-import type { Hit, HitWay } from "../state/hits";
+import type { Hit, Candidate } from "../state/hits";
 import { changeView, go } from "../state/history";
 import type { Work } from "../state/page";
 import { many, percent, times } from "../words/format";
-import { KIND_WORDS, sign } from "../words/ways";
+import { KIND_WORDS, sign } from "../words/methods";
 import { OtherTable } from "./other-table";
 import { Values } from "./values";
 
@@ -17,12 +17,12 @@ export function setUpJoin(hint: JoinHint): void {
 }
 
 /** `iata = lid`, in the colors of the two tables. */
-export function WayWords({ way }: { way: HitWay }) {
+export function JoinColumns({ candidate }: { candidate: Candidate }) {
   return (
-    <span class="way-words">
-      <span class="mine">{way.mine.join(" + ")}</span>
-      <span class="way-sign">{sign(way.kind)}</span>
-      <span class="theirs">{way.theirs.join(" + ")}</span>
+    <span class="join-columns">
+      <span class="mine">{candidate.mine.join(" + ")}</span>
+      <span class="pair-sign">{sign(candidate.kind)}</span>
+      <span class="theirs">{candidate.theirs.join(" + ")}</span>
     </span>
   );
 }
@@ -60,29 +60,29 @@ function Adds({ hit }: { hit: Hit }) {
   );
 }
 
-const TABS = [["values", "Values"], ["table", "Table"], ["ways", "Joins"]] as const;
+const TABS = [["values", "Values"], ["table", "Table"], ["joins", "Joins"]] as const;
 
 function ResultDetails({ hit, request, running }: { hit: Hit; request: SearchRequest; running: boolean }) {
-  const [tab, setTab] = useState<"values" | "table" | "ways">("values");
+  const [tab, setTab] = useState<"values" | "table" | "joins">("values");
   return (
     <div class="result-open">
       <div class="segments small" role="tablist" onKeyDown={arrows} aria-label="About this result">
-        {TABS.filter(([key]) => key !== "ways" || hit.ways.length > 1).map(([key, name]) => (
+        {TABS.filter(([key]) => key !== "joins" || hit.candidates.length > 1).map(([key, name]) => (
           <button key={key} type="button" role="tab" aria-selected={tab === key} onClick={() => setTab(key)} data-testid={`result-${key}`}>
-            {key === "ways" ? `${hit.ways.length} joins` : name}
+            {key === "joins" ? `${hit.candidates.length} joins` : name}
           </button>
         ))}
       </div>
       {tab === "values" && <Values hit={hit} request={request} running={running} />}
       {tab === "table" && <OtherTable id={hit.id} />}
-      {tab === "ways" && (
-        <ul class="way-list">
-          {hit.ways.map((way, place) => (
+      {tab === "joins" && (
+        <ul class="join-list">
+          {hit.candidates.map((candidate, place) => (
             <li key={place}>
-              <WayWords way={way} />
-              <Bar share={way.containment} label="contained" />
-              <span class="quiet">{way.how || KIND_WORDS[way.kind]}</span>
-              <Button onClick={() => setUpJoin(way.join)}>Use this join…</Button>
+              <JoinColumns candidate={candidate} />
+              <Bar share={candidate.containment} label="contained" />
+              <span class="quiet">{candidate.how || KIND_WORDS[candidate.kind]}</span>
+              <Button onClick={() => setUpJoin(candidate.join)}>Use this join…</Button>
             </li>
           ))}
         </ul>
@@ -100,10 +100,10 @@ export function ResultCard({ hit, work, request, running }: {
   request: SearchRequest;
   running: boolean;
 }) {
-  const way = hit.ways[0];
+  const candidate = hit.candidates[0];
   const unfolded = work.view.opened === hit.key;
   const toggle = () => changeView(unfolded ? { opened: undefined } : { opened: hit.key });
-  if (!way) return null;
+  if (!candidate) return null;
   return (
     <article class={`result ${unfolded ? "unfolded" : ""}`} data-testid="result" data-table={hit.table}>
       <button type="button" class="result-head" aria-expanded={unfolded} onClick={toggle} data-testid="result-open">
@@ -112,18 +112,18 @@ export function ResultCard({ hit, work, request, running }: {
         <Icon name="right" size={15} class="result-arrow" />
       </button>
       <div class="result-body">
-        <div class="result-way">
-          <WayWords way={way} />
-          {way.kind !== "equal" && <span class={`kind ${way.kind}`}>{way.how || KIND_WORDS[way.kind]}</span>}
-          <Button class="join-button" onClick={() => setUpJoin(way.join)} testId="result-join">Join…</Button>
+        <div class="result-columns">
+          <JoinColumns candidate={candidate} />
+          {candidate.kind !== "equal" && <span class={`kind ${candidate.kind}`}>{candidate.how || KIND_WORDS[candidate.kind]}</span>}
+          <Button class="join-button" onClick={() => setUpJoin(candidate.join)} testId="result-join">Join…</Button>
         </div>
         <div class="result-figures">
-          <Bar share={way.containment} label="contained" />
-          {way.rowCoverage !== null && <span title="Share of your rows with a match">matches {percent(way.rowCoverage)} of your rows</span>}
-          <FanOut factor={way.fanOut} />
+          <Bar share={candidate.containment} label="contained" />
+          {candidate.rowCoverage !== null && <span title="Share of your rows with a match">matches {percent(candidate.rowCoverage)} of your rows</span>}
+          <FanOut factor={candidate.fanOut} />
         </div>
         <Adds hit={hit} />
-        {(way.words || hit.reason) && <p class={`reason ${way.verdict ?? ""}`} data-testid="verdict">{way.words || hit.reason}</p>}
+        {(candidate.words || hit.reason) && <p class={`reason ${candidate.verdict ?? ""}`} data-testid="verdict">{candidate.words || hit.reason}</p>}
         {hit.examples && !unfolded && (
           <p class="reason">
             {hit.examples.matched.slice(0, 3).map((text) => <span key={text} class="yes">{text}</span>)}

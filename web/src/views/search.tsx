@@ -7,7 +7,7 @@ import { missingHint, toRequest } from "../state/hits";
 import { changeView } from "../state/history";
 import type { SearchSettings, Work } from "../state/page";
 import { session, startSearch, stopSearch } from "../state/searching";
-import { WAYS } from "../words/ways";
+import { SEARCH_METHODS } from "../words/methods";
 import { Results } from "./results";
 import { changeSettings, chooseColumn, settingsOf } from "./search-settings";
 
@@ -99,7 +99,7 @@ export function SearchPanel({ work, table }: { work: Work; table: TableInfo }) {
     changeView({ search: settings, asked: true });
     void startSearch(request, fresh);
   };
-  // OpenChain by a link or the back button: run the search that it shows.
+  // Opened by a link or the back button: run the search that it shows.
   useEffect(() => {
     if (work.view.asked && !hint && session.peek().request?.table !== table.id) void startSearch(request);
   }, [table.id]);
@@ -112,24 +112,24 @@ export function SearchPanel({ work, table }: { work: Work; table: TableInfo }) {
   });
   const running = now.status === "running";
   const current = now.request?.table === table.id;
-  const way = WAYS.find(({ way: key }) => key === settings.way);
+  const chosen = SEARCH_METHODS.find(({ method }) => method === settings.way);
   return (
     <section class="search" aria-label="Search for tables that join" data-testid="search-panel">
       <div class="search-ask">
         <Columns table={table} settings={settings} />
         <div class="field">
           <span class="field-name">Method</span>
-          <div class="ways" role="radiogroup" onKeyDown={arrows} aria-label="Search method">
-            {WAYS.map(({ way: key, name, what }) => (
+          <div class="methods" role="radiogroup" onKeyDown={arrows} aria-label="Search method">
+            {SEARCH_METHODS.map(({ method: key, name, what }) => (
               <button
                 key={key} type="button" role="radio" aria-checked={settings.way === key} title={what}
-                data-testid={`way-${key}`} onClick={() => changeSettings({ ...settings, way: key })}
+                data-testid={`method-${key}`} onClick={() => changeSettings({ ...settings, way: key })}
               >
                 {name}
               </button>
             ))}
           </div>
-          <p class="way-what">{way?.what}</p>
+          <p class="method-what">{chosen?.what}</p>
         </div>
         <MethodOptions settings={settings} />
         <div class="search-go">

@@ -1,4 +1,4 @@
-// The tables of the lake, filtered by name; only visible ones are fetched and drawn.
+// The tables in the lake, filtered by name; only visible ones are fetched and drawn.
 import { elementScroll, observeElementOffset, observeElementRect } from "@tanstack/virtual-core";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getTables } from "../api/client";
@@ -77,7 +77,7 @@ export function TableList({ chosen, onChoose }: { chosen: TableId | undefined; o
     buttons[here + (event.key === "ArrowDown" ? 1 : -1)]?.focus();
   };
   return (
-    <section class="table-list" aria-label="Tables of the lake" onKeyDown={move}>
+    <section class="table-list" aria-label="Tables in the lake" onKeyDown={move}>
       <div class="find-box small">
         <Icon name="search" size={15} />
         <input

@@ -7,7 +7,7 @@ import { nextTheme, theme, type Theme } from "../state/theme";
 import { ChainPath } from "./chain-path";
 import { ShareButton } from "./share";
 import { shortcutsShown } from "./shortcuts";
-import { TakeAwayButton } from "./take-away";
+import { ExportButton } from "./export";
 
 const THEMES: Record<Theme, { icon: IconName; name: string }> = {
   auto: { icon: "auto", name: "Theme: system" },
@@ -29,7 +29,7 @@ export function TopBar() {
       </a>
       {now.page === "work" ? <ChainPath work={now.work} /> : <span class="top-space" />}
       <nav class="top-actions" aria-label="Page">
-        {now.page === "work" && <TakeAwayButton work={now.work} />}
+        {now.page === "work" && <ExportButton work={now.work} />}
         {now.page === "work" && <ShareButton work={now.work} />}
         <Button icon="lake" look="ghost" class={now.page === "lake" ? "current" : ""} testId="open-lake" onClick={() => go({ page: "lake" })}>
           <span class="wide-only">Lake</span>

@@ -33,7 +33,7 @@ export function Values({ hit, request, running }: { hit: Hit; request: SearchReq
           {body.matches.map(({ value, partner, mine, theirs }, place) => (
             <li key={place}>
               <span class="value">{keyText(value)}</span>
-              {partner !== undefined && keyText(partner) !== keyText(value) && <span class="partner">{keyText(partner)}</span>}
+              {partner !== undefined && keyText(partner) !== keyText(value) && <span class="their-value">{keyText(partner)}</span>}
               {(mine > 1 || theirs > 1) && <span class="value-rows">{whole(mine)} : {whole(theirs)}</span>}
             </li>
           ))}

@@ -6,7 +6,7 @@ import { Icon, type IconName } from "../parts/icon";
 import { changeView } from "../state/history";
 import type { Tab, Work } from "../state/page";
 import { opened } from "../state/tables";
-import { NotOpened } from "./gone";
+import { NotOpened } from "./open-errors";
 import { GraphView } from "./graph";
 import { JoinView } from "./join";
 import { SearchPanel } from "./search";
@@ -43,7 +43,7 @@ function GraphTab({ work, table }: { work: Work; table: TableInfo }) {
   const around = choices.find((id) => id === work.view.around) ?? choices[0];
   if (!around) {
     return (
-      <Empty icon="graph" title="The join graph shows only tables of the lake">
+      <Empty icon="graph" title="The join graph shows only tables in the lake">
         <p>Search to find the tables that join with this one.</p>
         <Button icon="search" onClick={() => changeView({ tab: "search" }, "push")}>Search</Button>
       </Empty>

@@ -365,7 +365,7 @@ class CountRequest:
     """The sets of a segment to count, the score they must reach, and how they are scored.
 
     With `count_pairs` the score is the number of pairs, else the number of query points with a
-    partner.
+    match.
     """
 
     sets: Array
@@ -376,7 +376,7 @@ class CountRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchCounts:
-    """Per set: query points with a partner, and pairs; below the required score maybe too few."""
+    """Per set: query points with a match, and pairs; below the required score maybe too few."""
 
     sets: Array
     hits: Array

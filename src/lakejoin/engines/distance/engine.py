@@ -52,7 +52,7 @@ class PointSetSearch:
         them.
 
         `points` are the distinct query points, one per row; those with NaN match nothing. The score
-        is how many of them have a partner, or, with measure "all", how many pairs there are. Sets
+        is how many of them have a match, or, with measure "all", how many pairs there are. Sets
         with equal scores are ordered by size, smallest first, then by their order in the index. The
         `column` of a hit is the index of the point set in its segment. Counting the pairs of the
         results takes longer for coordinates: without `counted` they are -1.

@@ -1,4 +1,4 @@
-"""Count the query points that have a partner, with bitmaps of 64 sets at a time; compiled."""
+"""Count the query points that have a match, with bitmaps of 64 sets at a time; compiled."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lakejoin.model import Array
 
 # Each cell of a grid has a word with one bit per set: whether that set has a point there. Looking
 # once at the words of the cells around a query cell settles it for all 64 sets: a set with a point
-# in a cell that is surely near has a partner, and one with no point in any cell that may be near
+# in a cell that is surely near has a match, and one with no point in any cell that may be near
 # has none. Only what is left open is measured, in the sets that can still reach the required score.
 
 _SETS = 64
@@ -105,7 +105,7 @@ def _hit_plainly(
     pool: PointPool, blocks: Array, block_start: Array, which: Array, query: QueryGrids, plain: int,
     limit: float, required: int, state: Array, spread: Array, balls: Array, got: Array,
 ) -> None:  # fmt: skip
-    """Count the query points that have a partner, of the `plain` ones in parts without a grid."""
+    """Count the query points that have a match, of the `plain` ones in parts without a grid."""
     frames, shapes = query.frame, query.shape
     others = query.latitude.shape[0] - plain
     for b in range(which.shape[0]):
@@ -137,7 +137,7 @@ def count_near_points(
     pool: PointPool, blocks: Array, block_start: Array, which: Array, query: QueryGrids,
     limit: float, least: int, best: Array, hits: Array, work: Array,
 ) -> None:  # fmt: skip
-    """Count, for the sets `which`, the query points that have a partner.
+    """Count, for the sets `which`, the query points that have a match.
 
     Counts that do not reach the required score may be too small. `work` counts the query cells
     whose words were checked, once for 64 sets, and those that were measured, once for each set.
@@ -300,11 +300,11 @@ def measure_many(
     bit: np.uint64, limit: float, needed: Array, cell_of: Array, start: Array, order: Array,
     points: Array, progress: tuple[int, int, int, int],
 ) -> tuple[int, int]:  # fmt: skip
-    """Measure the open cells of one set; return (query points with a partner so far, cells
+    """Measure the open cells of one set; return (query points with a match so far, cells
     measured).
 
     The set's points are sorted by cell of a coarse grid first. `progress` has the query points with
-    a partner so far, those that are open here, those of parts to come, and the required score.
+    a match so far, those that are open here, those of parts to come, and the required score.
     """
     got, unsettled, left, required = progress
     near, widest = shape[6], shape[9]

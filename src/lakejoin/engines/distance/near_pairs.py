@@ -86,7 +86,7 @@ def measure_cell(
     query: QueryGrids, shape: Array, row: int, column: int, begin: int, end: int, sums: Array,
     points: Array, limit: float, matches: Array,
 ) -> tuple[int, int]:  # fmt: skip
-    """Return (query points in a cell that have a partner, pairs).
+    """Return (query points in a cell that have a match, pairs).
 
     `points` are the set's latitudes, longitudes and degrees east of the grid's west, sorted by
     cell. `matches` has room for a count per query point.
@@ -181,7 +181,7 @@ def measure_without_grid(
     query: QueryGrids, shape: Array, points: Array, balls: Array, size: int, state: Array,
     limit: float, all_: bool,
 ) -> tuple[int, int]:  # fmt: skip
-    """Return (points of a query part that have a partner, pairs), in the open blocks of a set."""
+    """Return (points of a query part that have a match, pairs), in the open blocks of a set."""
     cosine = math.cos(2 * math.asin(math.sqrt(min(limit, 1.0))))
     low, high = cosine - _OFF, cosine + _OFF
     my_lat, my_lon, cosines = query.latitude, query.longitude, query.cosine
@@ -231,7 +231,7 @@ def count_near_pairs(
     pool: PointPool, blocks: Array, block_start: Array, which: Array, query: QueryGrids,
     limit: float, least: int, best: Array, hits: Array, pairs: Array, work: Array,
 ) -> None:  # fmt: skip
-    """Count, for the sets `which`, the query points that have a partner, and the pairs.
+    """Count, for the sets `which`, the query points that have a match, and the pairs.
 
     The pairs are the score; counts of a set that does not reach the required score may be too
     small. `work` counts the query cells that were checked, and those that were measured.

@@ -267,7 +267,7 @@ def _count_set(
     all_: bool,
     required: int,
 ) -> tuple[int, int]:
-    """Return (query numbers with a partner, pairs); stops once the score is out of reach."""
+    """Return (query numbers with a match, pairs); stops once the score is out of reach."""
     end = begin + size
     first, last = begin, begin
     hits, pairs = 0, 0
@@ -305,7 +305,7 @@ def count_near_numbers(
     hits: Array,
     pairs: Array,
 ) -> None:
-    """Count, for the sets `which`, the query numbers that have a partner, and the pairs.
+    """Count, for the sets `which`, the query numbers that have a match, and the pairs.
 
     Query number i matches what is in [low[i], high[i]]; only those in [begin, end) can match a set.
     Counts that do not reach the required score may be too small.

@@ -11,7 +11,7 @@ from lakejoin.model import Array
 
 # A grid is seen as at most 64 x 64 coarse cells, each with the number of query points in it. A box
 # of a set, widened by the reach, marks the coarse cells that it touches: query points in others
-# have no partner there. So a set that lies elsewhere is never read.
+# have no match there. So a set that lies elsewhere is never read.
 
 COARSE = 64
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -38,7 +38,7 @@ def bound_matches(
     shape: Array, frame: Array, blocks: Array, first: int, size: int, limit: float, counts: Array,
     marked: Array,
 ) -> int:  # fmt: skip
-    """Bound the points of a part with a partner in a set; `marked` has room for a word per row."""
+    """Bound the points of a part with a match in a set; `marked` has room for a word per row."""
     south, west, height, width = frame[4], frame[5], frame[6], frame[7]
     down, across = _fine_in_coarse(shape[4]), _fine_in_coarse(shape[5])
     rows, columns = (shape[4] - 1) // down + 1, (shape[5] - 1) // across + 1

@@ -205,7 +205,7 @@ def _counters(tally: Array, algorithm: str) -> Counters:
 
 
 # Keyed by the first segment, then by all. The values hold weak references: a strong one would keep
-# the segments open for ever.
+# the segments open forever.
 _OPENED: WeakKeyDictionary[Segment, dict[tuple[ref[Segment], ...], OverlapIndex]]
 _OPENED = WeakKeyDictionary()
 _OPENING = threading.Lock()

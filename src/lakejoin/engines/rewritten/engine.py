@@ -250,7 +250,7 @@ def pair_by_rare_tokens(
 ) -> tuple[Array, Array]:
     """Pairs (i, j) of left and right values that share a token that is rare on both sides, at most
     `most`, those that share the most first; a token in n left and m right values counts 1 / (n m).
-    Each left value keeps only its best partners.
+    Each left value keeps only its best matches.
 
     >>> import pyarrow as pa
     >>> left = pa.array(["Ada Lovelace", "Alan Turing"], pa.large_string())

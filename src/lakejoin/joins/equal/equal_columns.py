@@ -50,8 +50,8 @@ class EqualColumns:
 
     `on` are the pairs of names, all of which must be equal. `left_joined` and `right_joined` rows
     match in `pairs` pairs, through `shared` distinct keys. If it is not `believed`, it is only the
-    best candidate; if it is not `decided`, it may be right, but values cannot tell. `sure` is the
-    chance that it is right. `why` gives the reason in one clause.
+    best candidate; if it is not `decided`, it may be right, but values cannot prove it. `sure` is
+    the chance that it is right. `why` gives the reason in one clause.
     """
 
     on: tuple[tuple[str, str], ...]

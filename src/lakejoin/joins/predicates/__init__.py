@@ -1,1 +1,1 @@
-"""Join predicates: which columns to equate, by a preference for the result."""
+"""Join predicates: which columns to join on, by a preference for the result."""

@@ -265,7 +265,7 @@ def _relation(reference: Reference) -> Relation:
 
 
 def _possible_relation(reference: Reference) -> Relation:
-    why = f"possible: {_why(reference)}, but any numbers in this range would be"
+    why = f"possible: {_why(reference)}, but any numbers in this range would be in it too"
     return replace(_relation(reference), score=UNDECIDED, why=why)
 
 
@@ -286,7 +286,7 @@ def _composite_relation(composite: CompositeReference) -> Relation:
 
 def _containment(containment: float, coverage: float) -> str:
     share = "all values are" if containment == 1 else f"{format_percent(containment)} of values are"
-    return f"{share} in the key, which is {format_percent(coverage)} used"
+    return f"{share} in the key and use {format_percent(coverage)} of it"
 
 
 def _why(reference: Reference) -> str:
@@ -294,5 +294,5 @@ def _why(reference: Reference) -> str:
     if reference.names.similarity >= CONTAINED:
         reasons.append("similar names")
     if reference.evidence >= 5:
-        reasons.append("unlikely by chance")
+        reasons.append("unlikely to be chance")
     return "; ".join(reasons)

@@ -50,8 +50,8 @@ def predicate_notes(predicate: JoinPredicate) -> Iterator[str]:
     facts, most = predicate.facts, max(predicate.facts.involved)
     if facts.inner > most and predicate.tables.are_two:
         yield (
-            "rows are multiplied: these columns are a key of neither table, and a row has "
-            f"{facts.inner / most:,.1f} partners on average"
+            "rows are multiplied: these columns are a key of neither table, and a row matches "
+            f"{facts.inner / most:,.1f} rows on average"
         )
     elif facts.inner > most:
         yield (

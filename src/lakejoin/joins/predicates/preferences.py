@@ -142,7 +142,7 @@ PREFERENCES = (
     Preference(
         "coverage",
         "h1",
-        "as many rows of all tables as possible find a partner",
+        "as many rows of all tables as possible match",
         _coverage,
         _coverage,
     ),
@@ -156,7 +156,7 @@ PREFERENCES = (
     Preference(
         "compact",
         "h3",
-        "the smallest merged table, with the rows that have no partner in it",
+        "the smallest merged table, including rows without a match",
         _compact,
         _most_compact,
     ),
@@ -170,7 +170,7 @@ PREFERENCES = (
     Preference(
         "strength",
         "h5",
-        "many rows find a partner, and few find more than one",
+        "many rows match, and few match more than one",
         _strength,
         _most_strength,
     ),

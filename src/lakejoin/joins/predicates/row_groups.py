@@ -3,7 +3,7 @@
 A predicate is a set of pairs of columns that must be equal; rows with the same values in all of
 them form a group. A further pair only splits groups, so its join is computed from the rows still in
 one (section V-C of the paper). If every group has a single row of one table (because a key is among
-the pairs), nothing is split: each row of the other table has one partner, which a further pair
+the pairs), nothing is split: each row of the other table has one match, which a further pair
 keeps or drops.
 """
 
@@ -65,7 +65,7 @@ class GroupedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyedRows:
-    """Rows of one table, each with its only partner in the other table, `key`."""
+    """Rows of one table, each with its only match in the other table, `key`."""
 
     key: int
     rows: Array

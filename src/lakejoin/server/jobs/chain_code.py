@@ -31,7 +31,7 @@ class ChainSource:
 
     @property
     def in_lake(self) -> bool:
-        """Whether it is a table of the lake, not an upload."""
+        """Whether it is a table in the lake, not an upload."""
         return isinstance(self.table, ServedLakeTable)
 
 

@@ -259,7 +259,7 @@ def describe_result(job: Job) -> Json:
 
 
 def write_arrow(job: Job) -> Json:
-    """Write a table of the lake as an Arrow file under the job's id, for code that reads files."""
+    """Write a table in the lake as an Arrow file under the job's id, for code that reads files."""
     import pyarrow as pa
 
     workspace, table = job.workspace, job.open()

@@ -18,7 +18,7 @@ _graph: dict[tuple[int, str], JoinGraph] = {}  # of the current index version
 
 
 def suggest_predicates(job: Job) -> Json:
-    """Suggest columns to equate, with the keys of `lakejoin predicates --json`."""
+    """Suggest columns to join on, with the keys of `lakejoin predicates --json`."""
     left, right = (job.open(side).as_input() for side in ("left", "right"))
     chosen = {key: job.fields[key] for key in ("prefer", "n")}
     found = api.predicates(left, right, **chosen, most=_MAX_PREDICATES, progress=job.progress)

@@ -79,7 +79,7 @@ async def join(long: LongRequestDependency, body: request_models.JoinPreviewRequ
 
 @router.post("/predicate", responses=response_models.PREDICATE)
 async def predicate(long: LongRequestDependency, body: request_models.PredicateRequest) -> Response:
-    """Suggest which columns of two tables to equate."""
+    """Suggest which columns of two tables to join on."""
     return await long.run_job("predicate", **body.to_dict())
 
 

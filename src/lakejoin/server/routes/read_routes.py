@@ -55,7 +55,7 @@ async def tables(
     begin: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> Response:
-    """The tables of the lake, all or those whose name matches a glob or contains a text."""
+    """The tables in the lake, all or those whose name matches a glob or contains a text."""
 
     def list_tables() -> dict[str, Any]:
         named = services.workspace.lake().snapshot.list_tables(pattern or None)

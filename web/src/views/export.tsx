@@ -70,16 +70,16 @@ function CodeBox({ work }: { work: Work }) {
   );
 }
 
-export function TakeAwayButton({ work }: { work: Work }) {
+export function ExportButton({ work }: { work: Work }) {
   const [shown, setShown] = useState(false);
   const table = opened.value.tables?.[work.at];
   return (
     <>
-      <Button icon="download" look="ghost" disabled={!table} onClick={() => setShown(true)} testId="take-away" title="Download, or copy as code">
+      <Button icon="download" look="ghost" disabled={!table} onClick={() => setShown(true)} testId="export" title="Download, or copy as code">
         <span class="wide-only">Export</span>
       </Button>
       {shown && table && (
-        <Dialog title="Export" wide onClose={() => setShown(false)} testId="take-away-dialog">
+        <Dialog title="Export" wide onClose={() => setShown(false)} testId="export-dialog">
           <p class="dialog-words">{table.table} · {many(table.rows, "row")}, {many(table.columns.length, "column")}</p>
           <div class="files">
             {FILES.map(({ format, name, what }) => (

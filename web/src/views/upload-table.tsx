@@ -36,7 +36,7 @@ function Sheets({ uploaded, onClose }: { uploaded: UploadAnswer; onClose: () => 
   );
 }
 
-export function Bring({ info }: { info: LakeInfo | null }) {
+export function UploadTable({ info }: { info: LakeInfo | null }) {
   const picker = useRef<HTMLInputElement>(null);
   const [over, setOver] = useState(false);
   const [pasting, setPasting] = useState(false);
@@ -100,15 +100,15 @@ export function Bring({ info }: { info: LakeInfo | null }) {
 
   const limits = info?.limits;
   return (
-    <section class={`bring ${over ? "over" : ""}`} aria-label="Upload a table" data-testid="drop-zone">
+    <section class={`upload ${over ? "over" : ""}`} aria-label="Upload a table" data-testid="drop-zone">
       <h2><Icon name="upload" /> Upload a table</h2>
       {run ? (
-        <div class="bring-run">
+        <div class="upload-run">
           <p><strong>{run.name}</strong></p>
           <Working progress={run.progress} started={run.started} onStop={() => run.stop.abort()} fallback="Reading the file" />
         </div>
       ) : pasting ? (
-        <form class="bring-paste" onSubmit={(event) => {
+        <form class="upload-paste" onSubmit={(event) => {
           event.preventDefault();
           paste((event.currentTarget.elements.namedItem("rows") as HTMLTextAreaElement).value);
         }}>
@@ -117,7 +117,7 @@ export function Bring({ info }: { info: LakeInfo | null }) {
             spellcheck={false} ref={(element) => element?.focus()}
             onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.currentTarget.form?.requestSubmit()}
           />
-          <div class="bring-actions">
+          <div class="upload-actions">
             <Button type="submit" look="primary" testId="paste-go">Use these rows</Button>
             <Button look="ghost" onClick={() => setPasting(false)}>Cancel</Button>
           </div>
@@ -126,7 +126,7 @@ export function Bring({ info }: { info: LakeInfo | null }) {
         <div class="drop">
           <Icon name="file" size={30} />
           <p class="drop-words">{over ? "Drop to upload" : "Drop a CSV, Parquet or Excel file"}</p>
-          <div class="bring-actions">
+          <div class="upload-actions">
             <Button look="primary" onClick={() => picker.current?.click()} testId="choose-file">Choose a file</Button>
             <Button icon="paste" onClick={() => setPasting(true)} testId="paste-open">Paste rows</Button>
           </div>

@@ -19,7 +19,7 @@ import lakejoin
 from enrichment.made_lakes import names
 from fake_spark import FakeSpark
 from lakejoin import LakeJoiner
-from lakejoin.enrich.key_partners import EqualKeys
+from lakejoin.enrich.key_matches import EqualKeys
 from lakejoin.enrich.lake_columns import LakeColumn, join_columns
 from lakejoin.enrich.links import Link
 from lakejoin.lake import Lake
@@ -50,7 +50,7 @@ FRAME = frame()
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    folder = tmp_path_factory.mktemp("partners")
+    folder = tmp_path_factory.mktemp("matches")
     (folder / "lake").mkdir()
     FRAME.to_csv(folder / "lake" / "facts.csv", index=False)
     lakejoin.index(folder / "lake", folder / "index", spark=FakeSpark())

@@ -1,19 +1,19 @@
-// Names and descriptions of the ways to search and to join.
+// Names and descriptions of the methods to search and to join.
 import type { How } from "../api/types";
-import type { HitWay } from "../state/hits";
-import type { Way } from "../state/page";
+import type { Candidate } from "../state/hits";
+import type { SearchMethod } from "../state/page";
 
-export const WAYS: { way: Way; name: string; what: string }[] = [
-  { way: "fused", name: "All methods", what: "Runs every method and ranks tables by all the evidence" },
-  { way: "overlap", name: "Equal values", what: "Columns that share the most values with yours" },
-  { way: "containment", name: "Contains", what: "Columns that contain at least a given share of your values" },
-  { way: "composite", name: "Composite key", what: "Several of your columns together form the key" },
-  { way: "meaning", name: "Meaning", what: "Values with the same meaning but a different spelling" },
-  { way: "distance", name: "Near", what: "Coordinates, numbers or vectors close to yours" },
-  { way: "rewritten", name: "Rewritten", what: "Values that match after rewriting, such as reordered names" },
+export const SEARCH_METHODS: { method: SearchMethod; name: string; what: string }[] = [
+  { method: "fused", name: "All methods", what: "Runs every method and ranks tables by all the evidence" },
+  { method: "overlap", name: "Equal values", what: "Columns that share the most values with yours" },
+  { method: "containment", name: "Contains", what: "Columns that contain at least a given share of your values" },
+  { method: "composite", name: "Composite key", what: "Several of your columns together form the key" },
+  { method: "meaning", name: "Meaning", what: "Values with the same meaning but a different spelling" },
+  { method: "distance", name: "Near", what: "Coordinates, numbers or vectors close to yours" },
+  { method: "rewritten", name: "Rewritten", what: "Values that match after rewriting, such as reordered names" },
 ];
 
-export const KIND_WORDS: Record<HitWay["kind"], string> = {
+export const KIND_WORDS: Record<Candidate["kind"], string> = {
   equal: "equal values",
   rewritten: "equal after rewriting",
   near: "near",
@@ -21,7 +21,7 @@ export const KIND_WORDS: Record<HitWay["kind"], string> = {
 };
 
 /** The sign between two columns: = for equal values, ~ for similar ones. */
-export function sign(kind: HitWay["kind"]): string {
+export function sign(kind: Candidate["kind"]): string {
   return kind === "equal" ? "=" : "~";
 }
 

@@ -1,4 +1,4 @@
-"""The distinct keys of a table, their partners (rows of a lake table), and what these hold."""
+"""The distinct keys of a table, the rows of a lake table that match them, and what these hold."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ if TYPE_CHECKING:
     from lakejoin.store.distance_limits import DistanceLimit
     from lakejoin.store.snapshot import Snapshot
 
-_MOSTLY = 0.9  # share of distinct values that must be numbers
+_MIN_NUMBERS = 0.9  # share of distinct values that must be numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Partners:
-    """Rows of the lake table, the partner (by index) each belongs to, and the partner of each key,
-    `NO_KEY` for none. A partner is a group of rows."""
+class KeyMatches:
+    """Rows of the lake table, the match (by index) that each belongs to, and the match of each key,
+    `NO_KEY` for none. A match is the group of rows that match one key."""
 
     rows: Array
-    partner_of_row: Array
+    match_of_row: Array
     by_key: Array
 
     @property
     def count(self) -> int:
-        return int(self.partner_of_row.max(initial=-1)) + 1
+        return int(self.match_of_row.max(initial=-1)) + 1
 
     @property
     def matched(self) -> Array:
         return self.by_key >= 0
 
-    def fill(self, other: Partners) -> Partners:
-        """Add the partners found another way for the keys that have none yet."""
+    def fill(self, other: KeyMatches) -> KeyMatches:
+        """Add matches that another join found, for the keys that have none yet."""
         count = self.count
         rest = np.where(other.by_key >= 0, other.by_key + count, NO_KEY)
-        return Partners(
+        return KeyMatches(
             np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.partner_of_row, other.partner_of_row + count]),
+            np.concatenate([self.match_of_row, other.match_of_row + count]),
             np.where(self.matched, self.by_key, rest),
         )
 
 
-class PartnerTable:
-    """A table of the lake by its name."""
+class LinkedTable:
+    """A table in the lake by its name."""
 
     def __init__(self, snapshot: Snapshot, name: str) -> None:
         self.name = name
@@ -105,65 +105,65 @@ class PartnerTable:
     def _number(self, name: str) -> int:
         return self.columns[self.column_index(name)].column_id
 
-    # -- one value for each partner ------------------------------------------------------------
+    # -- one value for each match ------------------------------------------------------------
 
-    def mean_numbers(self, column_index: int, partners: Partners) -> Array | None:
-        """The mean number of each partner's rows; None if the column is not numeric."""
-        codes, distinct, inverse = self._cells(column_index, partners)
-        numbers = parse_numbers(self.tokens(distinct), _MOSTLY)
+    def mean_numbers(self, column_index: int, matches: KeyMatches) -> Array | None:
+        """The mean number of each match's rows; None if the column is not numeric."""
+        codes, distinct, inverse = self._cells(column_index, matches)
+        numbers = parse_numbers(self.tokens(distinct), _MIN_NUMBERS)
         if numbers is None:
             return None
         known = codes != NULL
         values = numbers[inverse]
         known[known] = np.isfinite(values)
-        values, which = values[np.isfinite(values)], partners.partner_of_row[known]
-        sums = np.bincount(which, values, partners.count)
-        counts = np.bincount(which, minlength=partners.count)
+        values, which = values[np.isfinite(values)], matches.match_of_row[known]
+        sums = np.bincount(which, values, matches.count)
+        counts = np.bincount(which, minlength=matches.count)
         with np.errstate(invalid="ignore"):
             return np.asarray(sums / counts)
 
-    def most_frequent(self, column_index: int, partners: Partners) -> pa.LargeStringArray:
-        """The most frequent value of each partner's rows, as first written; among equally frequent
+    def most_frequent(self, column_index: int, matches: KeyMatches) -> pa.LargeStringArray:
+        """The most frequent value of each match's rows, as first written; among equally frequent
         values, the first in text order."""
-        codes, distinct, inverse = self._cells(column_index, partners)
+        codes, distinct, inverse = self._cells(column_index, matches)
         rows = np.flatnonzero(codes != NULL)
         texts = self.tokens(distinct)
         order = np.empty(len(distinct), np.int64)
         order[np.argsort(texts.to_numpy(zero_copy_only=False))] = np.arange(len(distinct))
         value = order[inverse]
-        pair = partners.partner_of_row[rows] * (len(distinct) + 1) + value
+        pair = matches.match_of_row[rows] * (len(distinct) + 1) + value
         pairs, first, counts = np.unique(pair, return_index=True, return_counts=True)
         which = pairs // (len(distinct) + 1)
         best = np.lexsort((pairs, -counts, which))
         begin = np.flatnonzero(np.diff(which[best], prepend=-1))
         chosen = best[begin]
-        at = np.full(partners.count, np.int64(-1))
+        at = np.full(matches.count, np.int64(-1))
         at[which[chosen]] = rows[first[chosen]]
-        ids = self._ids(column_index)[partners.rows[at[at >= 0]]]
+        ids = self._ids(column_index)[matches.rows[at[at >= 0]]]
         written = self._segment.rows.texts(ids, self._segment.dictionary.texts)
         positions = np.where(at >= 0, np.cumsum(at >= 0) - 1, 0)
         return written.take(pa.array(positions, mask=at < 0))
 
-    def distinct_pairs(self, column_index: int, partners: Partners) -> Array:
-        """The distinct (partner, code) pairs of a column, as one integer each."""
-        codes = self._segment.rows.codes_of(self._ids(column_index)[partners.rows])
+    def distinct_pairs(self, column_index: int, matches: KeyMatches) -> Array:
+        """The distinct (match, code) pairs of a column, as one integer each."""
+        codes = self._segment.rows.codes_of(self._ids(column_index)[matches.rows])
         known = codes != NULL
-        pairs = (partners.partner_of_row[known].astype(np.int64) << 32) | codes[known]
+        pairs = (matches.match_of_row[known].astype(np.int64) << 32) | codes[known]
         return np.asarray(np.unique(pairs))
 
     def _ids(self, place: int) -> Array:
         return self._segment.rows.value_ids(self.columns[place].column_id, self.rows)
 
-    def _cells(self, place: int, partners: Partners) -> tuple[Array, Array, Array]:
-        """The codes of the partners' rows, the distinct ones, and the index of each non-null code
+    def _cells(self, place: int, matches: KeyMatches) -> tuple[Array, Array, Array]:
+        """The codes of the matches' rows, the distinct ones, and the index of each non-null code
         among these."""
-        codes = self._segment.rows.codes_of(self._ids(place)[partners.rows])
+        codes = self._segment.rows.codes_of(self._ids(place)[matches.rows])
         distinct, inverse = np.unique(codes[codes != NULL], return_inverse=True)
         return codes, distinct, inverse
 
 
 class KeyJoin(Protocol):
-    """A way to find the rows of keys; it can be pickled. `kind` is that of a search result."""
+    """Finds the rows that match keys; it can be pickled. `kind` is that of a search result."""
 
     @property
     def kind(self) -> str:
@@ -173,8 +173,8 @@ class KeyJoin(Protocol):
     def lake_columns(self) -> tuple[str, ...]:
         """The columns of the lake table that it reads."""
 
-    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
-        """Find the partners of some keys."""
+    def matches(self, keys: DistinctKeys, table: LinkedTable) -> KeyMatches:
+        """Find the matches of some keys."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class EqualKeys:
     lake_columns: tuple[str, ...]
     kind: str = "equal"
 
-    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
+    def matches(self, keys: DistinctKeys, table: LinkedTable) -> KeyMatches:
         key_codes = []
         for column in keys.table.columns:
             tokens, token_of = distinct_tokens(column, table.rules)
@@ -201,7 +201,7 @@ class RewrittenKeys:
     learned: LearnedJoin
     kind: str = "rewritten"
 
-    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
+    def matches(self, keys: DistinctKeys, table: LinkedTable) -> KeyMatches:
         from lakejoin.joins.learned.program_finder import apply_learned
 
         rewritten = apply_learned(
@@ -211,7 +211,7 @@ class RewrittenKeys:
         held = np.flatnonzero(right >= 0)
         exists = np.zeros(rewritten.count + 1, bool)
         exists[right[held]] = True
-        return Partners(held, right[held], np.where(exists[left], left, NO_KEY))
+        return KeyMatches(held, right[held], np.where(exists[left], left, NO_KEY))
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class MeaningKeys:
     encoder: str | None
     kind: str = "meaning"
 
-    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
+    def matches(self, keys: DistinctKeys, table: LinkedTable) -> KeyMatches:
         from lakejoin.joins.nearest.nearest_meanings import find_nearest_meanings
 
         codes = table.distinct_codes(self.lake_columns[0])
@@ -242,7 +242,7 @@ class SimilarKeys:
     matcher: TextMatcher
     kind: str = "fuzzy"
 
-    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
+    def matches(self, keys: DistinctKeys, table: LinkedTable) -> KeyMatches:
         codes = table.distinct_codes(self.lake_columns[0])
         tokens, token_of = distinct_tokens(keys.table.column(0), table.rules)
         nearest = self.matcher.match(tokens.to_pylist(), table.tokens(codes).to_pylist())
@@ -261,7 +261,7 @@ class NearestPoints:
     within: DistanceLimit
     kind: str = "near"
 
-    def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
+    def matches(self, keys: DistinctKeys, table: LinkedTable) -> KeyMatches:
         from lakejoin.joins.nearest.nearest_rows import find_nearest_coordinates
         from lakejoin.joins.nearest.numeric_columns import coordinates_of
 
@@ -269,16 +269,16 @@ class NearestPoints:
             coordinates_of(side.columns) for side in (keys.table, table.texts(self.lake_columns))
         )
         near = find_nearest_coordinates(points, others, self.within)
-        partner_of = np.full(len(keys), np.int64(NO_KEY))
-        rows, partner_of[near.left_rows] = np.unique(near.right_rows, return_inverse=True)
-        return Partners(rows, np.arange(len(rows)), partner_of)
+        match_of = np.full(len(keys), np.int64(NO_KEY))
+        rows, match_of[near.left_rows] = np.unique(near.right_rows, return_inverse=True)
+        return KeyMatches(rows, np.arange(len(rows)), match_of)
 
 
-def match_codes(table_codes: Sequence[Array], key_codes: Sequence[Array]) -> Partners:
-    """Find the partners of keys, given the codes of each column of the lake table and of the keys.
+def match_codes(table_codes: Sequence[Array], key_codes: Sequence[Array]) -> KeyMatches:
+    """Find the matches of keys, given the codes of each column of the lake table and of the keys.
 
-    >>> partners = match_codes([np.array([4, 7, 4])], [np.array([4, 9, 4], np.uint32)])
-    >>> partners.rows.tolist(), partners.partner_of_row.tolist(), partners.by_key.tolist()
+    >>> matches = match_codes([np.array([4, 7, 4])], [np.array([4, 9, 4], np.uint32)])
+    >>> matches.rows.tolist(), matches.match_of_row.tolist(), matches.by_key.tolist()
     ([0, 2], [0, 0], [0, -1, 0])
     """
     known = np.flatnonzero(np.all([codes != NOT_FOUND for codes in key_codes], axis=0))
@@ -289,9 +289,9 @@ def match_codes(table_codes: Sequence[Array], key_codes: Sequence[Array]) -> Par
     exists = np.zeros(combinations.shape[1], bool)
     exists[which] = True
     number = np.where(exists, np.cumsum(exists) - 1, NO_KEY)
-    partner_of = np.full(len(key_codes[0]), np.int64(NO_KEY))
-    partner_of[known] = number[inverse.reshape(-1)]
-    return Partners(rows, number[which], partner_of)
+    match_of = np.full(len(key_codes[0]), np.int64(NO_KEY))
+    match_of[known] = number[inverse.reshape(-1)]
+    return KeyMatches(rows, number[which], match_of)
 
 
 def _as_text(table: pa.Table) -> pa.Table:

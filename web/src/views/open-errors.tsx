@@ -56,8 +56,8 @@ function UploadAgain({ work }: { work: Work }) {
   };
   return (
     <>
-      <Button look="primary" icon="upload" disabled={started !== null} onClick={() => picker.current?.click()} testId="bring-again">Upload the file again</Button>
-      <input ref={picker} type="file" class="hidden" tabIndex={-1} aria-hidden="true" data-testid="bring-again-input" onChange={(event) => {
+      <Button look="primary" icon="upload" disabled={started !== null} onClick={() => picker.current?.click()} testId="upload-again">Upload the file again</Button>
+      <input ref={picker} type="file" class="hidden" tabIndex={-1} aria-hidden="true" data-testid="upload-again-input" onChange={(event) => {
         const file = event.currentTarget.files?.[0];
         if (file) void uploadAgain(file);
       }} />

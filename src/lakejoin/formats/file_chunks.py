@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.errors import UnreadableFile
 from lakejoin.formats.charsets import Decoder, Utf8Blocks
@@ -41,10 +41,6 @@ from lakejoin.formats.table_stream import DEFAULT_LIMITS, Blob, ByteRange, Table
 from lakejoin.formats.typed_files import open_parquet, parquet_row_groups
 from lakejoin.model import ReadLimits, SourceFile
 from lakejoin.values.plain_columns import Losses
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _NO_BYTES = ByteRange(0, 0)
 _SPLITTABLE = ("utf-8", "utf-8-sig", "cp1252", "latin-1")

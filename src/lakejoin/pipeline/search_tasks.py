@@ -14,6 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.errors import LakejoinError
 from lakejoin.inputs import resolve_table
@@ -104,9 +106,6 @@ def locate_queries(
 
 def _homes(names: Sequence[str], snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """The (segment index, table index) of the live tables with these names, like `find_table`."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     homes: dict[str, tuple[int, int]] = {}
     left = pa.array(dict.fromkeys(names), pa.string())
     for segment_index in reversed(range(len(snapshot.segments))):

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.engines.hits import Counters
 from lakejoin.engines.limits import check_k, check_share
@@ -23,8 +24,6 @@ from lakejoin.search.result import Result, ValueSource
 from lakejoin.search.tau_choice import Reach, TauCounts
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.composite.hits import KeyCounters
     from lakejoin.engines.meaning.hits import VectorCounters
     from lakejoin.render.report import Report
@@ -163,8 +162,6 @@ class Answer(AnswerBase[Result]):
 
     def to_arrow(self) -> pa.Table:
         """One row per result with the keys of `Result.to_dict`; `examples` become two columns."""
-        import pyarrow as pa
-
         rows = [result.to_dict() for result in self.results]
         for row in rows:
             examples = row.pop("examples")
@@ -243,8 +240,6 @@ class Failed:
 
 
 def _schema(near: bool) -> pa.Schema:
-    import pyarrow as pa
-
     text, whole, share = pa.string(), pa.int64(), pa.float64()
     return pa.schema(
         {

@@ -9,14 +9,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.engines.query import Query, locate_codes
 from lakejoin.model import Array
 from lakejoin.values.column_names import make_names_unique
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.store.segment import Segment
 
 
@@ -141,8 +140,6 @@ def list_unmatched(query: SearchedValues, meeting: SharedValues, limit: int | No
 def _to_table(query: SearchedValues, positions: Array, counts: dict[str, Array]) -> pa.Table:
     """A table of values with counts: in one column `value`, or in the key's columns, with
     underscores after names that are taken."""
-    import pyarrow as pa
-
     texts, names = query.texts_of(positions), ["value"]
     if len(texts) > 1:
         names = make_names_unique(query.columns, ("mine", "theirs"))
@@ -246,8 +243,6 @@ def list_near_matches(
 ) -> pa.Table:
     """List the pairs, at most `limit`: the nearest first, or the `farthest`; all, or only
     `differing` values."""
-    import pyarrow as pa
-
     chosen = np.flatnonzero(~partners.same) if differing else np.arange(len(partners))
     distances = partners.distance[chosen]
     order = chosen[np.argsort(-distances if farthest else distances, kind="stable")[:limit]]

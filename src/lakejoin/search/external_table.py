@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.engines.query import (
     FRAME_NAME,
@@ -20,8 +21,6 @@ from lakejoin.engines.query import (
 from lakejoin.model import Array, ColumnData, ColumnProfile, ColumnType, ValueRules, null_id
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.formats.table_stream import TableStream
 
 
@@ -91,8 +90,6 @@ class ExternalTable:
         return self._source.types()
 
     def spellings(self, column_index: int) -> ColumnSpellings:
-        import pyarrow as pa
-
         data = self._encoded([column_index])[0]
         ids = len(data.tokens) + len(data.spellings)
         ids_of_rows = np.minimum(data.cells, ids)
@@ -178,8 +175,6 @@ class FileRows:
         return TableOrigin(self.path, self.stream.format, self.stream.dialect, plain)
 
     def types(self) -> Sequence[pa.DataType]:
-        import pyarrow as pa
-
         for batch in self.batches():
             return list(batch.schema.types)
         return [pa.large_string()] * len(self.names)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.engines.query import (
     NO_CELL,
@@ -21,8 +22,6 @@ from lakejoin.engines.query import (
 from lakejoin.model import Array, ColumnProfile
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.snapshot import Snapshot
 
@@ -99,8 +98,6 @@ class IndexedTable:
 
     def types(self) -> Sequence[pa.DataType]:
         """All text: the index stores no other type."""
-        import pyarrow as pa
-
         return [pa.large_string()] * len(self._columns)
 
     def spellings(self, column_index: int) -> ColumnSpellings:

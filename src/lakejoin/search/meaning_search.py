@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.encoders import Encoder, open_encoder
 from lakejoin.encoders.protocol import describe_difference
@@ -36,8 +37,6 @@ from lakejoin.store.meaning_vectors import TEXT_TYPES, MeaningComponent, Meaning
 from lakejoin.store.point_sets import PointsComponent
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.meaning.engine import VectorSearch
     from lakejoin.engines.meaning.hits import VectorHits
     from lakejoin.engines.meaning.vector_space import Nearness

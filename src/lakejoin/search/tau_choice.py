@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.model import Array
 from lakejoin.text_format import format_tau
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.store.distance_limits import DistanceLimit
 
 
@@ -77,8 +76,6 @@ class TauCounts:
 
     def to_arrow(self) -> pa.Table:
         """One row per tau with the number of `columns` that qualify."""
-        import pyarrow as pa
-
         return pa.table({"tau": list(self.tau), "columns": list(self.columns)})
 
     def to_pandas(self) -> Any:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.engines.composite.hits import KeyCounters
 from lakejoin.engines.query import NO_CELL
@@ -17,8 +18,6 @@ from lakejoin.model import Array, ColumnType
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.composite.key_cells import KeyLookup
     from lakejoin.engines.query import QueryTable
     from lakejoin.store.segment import Segment

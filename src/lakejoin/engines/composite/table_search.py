@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.engines.composite.hits import BestTables, KeyCounters, Mapping
 from lakejoin.engines.composite.query import KeyCodes, KeyQuery, MateOptions, PreparedKey, Trie
@@ -14,8 +16,6 @@ from lakejoin.engines.overlap.engine import OverlapIndex
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.composite.mapping_kernels import ColumnCoverage
     from lakejoin.engines.composite.table_reader import CandidateTables, KeyRowFilter, RowSource
     from lakejoin.store.segment import Segment
@@ -186,8 +186,6 @@ class KeySegmentSearch:
 
     def _named(self, name: str, columns: Array) -> Array:
         """Which columns have a name; in tables without one, those that differ only in case."""
-        import pyarrow.compute as pc
-
         tables = self._layout.table_of[columns]
         all_columns = self._layout.columns_of(np.unique(tables))
         exact = all_columns[np.asarray(pc.equal(self._names(all_columns), name))]
@@ -206,8 +204,6 @@ class KeySegmentSearch:
 
     def _alike(self, tables: Array) -> Array:
         """By key column: whether a column has its name (2), no key column's (1), another's (0)."""
-        import pyarrow.compute as pc
-
         key_columns = self._key.query.columns
         alike = np.ones((len(key_columns), self._segment.column_count), dtype=np.uint8)
         columns = self._layout.columns_of(tables)

@@ -23,14 +23,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.model import Array, ColumnType, string_buffers
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.rare_tokens import EXCLUDED_TYPES, RareTokensComponent
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.hits import ExcludedColumns
     from lakejoin.engines.query import Query, QueryTable
     from lakejoin.store.segment import Segment

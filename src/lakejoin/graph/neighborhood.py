@@ -13,7 +13,9 @@ import numpy as np
 from lakejoin.errors import InputError
 from lakejoin.graph.graph_elements import Edges, concat_edges
 from lakejoin.graph.graph_export import edges_to_arrow
+from lakejoin.graph.ring_picture import draw_picture
 from lakejoin.model import Array
+from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
     from lakejoin.graph.join_graph import JoinGraph
@@ -94,8 +96,6 @@ class Neighborhood:
 
     def picture(self, path: str | os.PathLike[str]) -> None:
         """Draw an SVG file: the table in the middle, a ring around it for each join."""
-        from lakejoin.graph.ring_picture import draw_picture
-
         draw_picture(self, path)
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,8 +104,6 @@ class Neighborhood:
         return {"table": self.table, "reached": self.hops(), "steps": steps}
 
     def __repr__(self) -> str:
-        from lakejoin.text_format import format_percent
-
         lines = [f"{self.table}: {', '.join(map(str, self.hops())) or 'no'} tables by join"]
         for step in self.steps:
             joined = f"{step.column} = {step.other_column}"

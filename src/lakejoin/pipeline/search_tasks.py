@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakejoin.errors import LakejoinError
+from lakejoin.formats.file_reader import split_part
 from lakejoin.inputs import resolve_table
 from lakejoin.locations import Location
 from lakejoin.search.answer import Answer
@@ -85,8 +86,6 @@ class QueryOutcome:
 def locate_queries(
     requests: Sequence[tuple[str, ColumnSelection, SearchOptions]], snapshot: Snapshot
 ) -> list[BatchQuery]:
-    from lakejoin.formats.file_reader import split_part
-
     homes = _homes([name for name, _, _ in requests], snapshot)
     queries: list[BatchQuery] = []
     for name, on, options in requests:

@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from lakejoin.engines.query import Query, locate_codes
+from lakejoin.kernels.packing import intersect_groups
 from lakejoin.model import Array
+from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.values.column_names import make_names_unique
 
 if TYPE_CHECKING:
@@ -61,8 +63,6 @@ class QueryCodes:
 
     def __call__(self, segment_index: int) -> tuple[Array, Array]:
         """The codes of the values a segment has, ascending, and their positions in the query."""
-        from lakejoin.store.dictionary import NOT_FOUND
-
         with self._lock:
             if self._cached is None or self._cached[0] != segment_index:
                 codes = locate_codes(self.query, segment_index, self.segments[segment_index])
@@ -83,8 +83,6 @@ class SharedValues:
 
 def find_shared_values(located: QueryCodes, segment_index: int, column: int) -> SharedValues:
     """Find the values that the query shares with a searched column of a segment."""
-    from lakejoin.kernels.packing import intersect_groups
-
     codes, order = located(segment_index)
     postings = located.segments[segment_index].postings
     mine, theirs = np.empty((2, len(codes)), dtype=np.int64)

@@ -18,7 +18,10 @@ from lakejoin.engines.query import (
     is_stored_as_text,
     make_query,
 )
+from lakejoin.formats.file_reader import open_table, split_part, wrap_reader_errors
+from lakejoin.locations import Location
 from lakejoin.model import Array, ColumnData, ColumnProfile, ColumnType, ValueRules, null_id
+from lakejoin.values.column_encoder import ColumnEncoder
 
 if TYPE_CHECKING:
     from lakejoin.formats.table_stream import TableStream
@@ -113,8 +116,6 @@ class ExternalTable:
         return [self._data[column_index] for column_index in requested]
 
     def _encode(self, column_indexes: Sequence[int]) -> list[ColumnData]:
-        from lakejoin.values.column_encoder import ColumnEncoder
-
         encoders = [
             ColumnEncoder(self.column_names[column_index], self._rules)
             for column_index in column_indexes
@@ -180,8 +181,6 @@ class FileRows:
         return [pa.large_string()] * len(self.names)
 
     def batches(self) -> Iterable[Any]:
-        from lakejoin.formats.file_reader import wrap_reader_errors
-
         with wrap_reader_errors(self.name):
             yield from self.stream.batches()
 
@@ -201,9 +200,6 @@ RowSource = FrameRows | FileRows
 
 def open_file_table(text: str, rules: ValueRules, name: str = "") -> ExternalTable:
     """Open a file, or `file#part`; the table is named `name`, by default `text`."""
-    from lakejoin.formats.file_reader import open_table, split_part
-    from lakejoin.locations import Location
-
     path, _ = split_part(text)
     whole = Location.of(path).uri if path == text else ""
     return ExternalTable(FileRows(open_table(text), name or text, whole), rules)

@@ -20,6 +20,7 @@ from lakejoin.engines.query import (
     read_spellings,
 )
 from lakejoin.model import Array, ColumnProfile
+from lakejoin.store.rows import NULL
 
 if TYPE_CHECKING:
     from lakejoin.store.catalog import TableEntry
@@ -84,8 +85,6 @@ class IndexedTable:
         return self._cells[column_index]
 
     def _cells_of(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
-        from lakejoin.store.rows import NULL
-
         codes = self._segment.rows.codes(self._columns[column_index].column_id, self._entry.rows)
         distinct, cells = np.unique(codes, return_inverse=True)
         if len(distinct) and distinct[-1] == NULL:

@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from lakejoin.engines.composite.engine import Mate
 from lakejoin.engines.composite.hits import KeyHits, Mapping
+from lakejoin.engines.composite.key_cells import KeyLookup, key_ids_of_columns, open_mapped_rows
+from lakejoin.engines.composite.mapping_kernels import find_leaves
 from lakejoin.engines.composite.query import (
     KeyCodes,
     KeyQuery,
@@ -36,7 +38,6 @@ from lakejoin.text_format import format_percent
 from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
-    from lakejoin.engines.composite.key_cells import KeyLookup
     from lakejoin.engines.overlap.read_costs import ReadCosts
     from lakejoin.search.table_versions import Copies
     from lakejoin.store.segment import Segment
@@ -313,9 +314,6 @@ class KeyMatches:
 
     def of(self, segment: Segment, mapping: Sequence[int]) -> SharedValues:
         """What the query shares with the columns `mapping` of a table (indexes in the segment)."""
-        from lakejoin.engines.composite.key_cells import key_ids_of_columns, open_mapped_rows
-        from lakejoin.engines.composite.mapping_kernels import find_leaves
-
         held = open_mapped_rows(segment, super_keys=False)
         numbers = np.empty((len(mapping), int(segment.column_rows[mapping[0]])), dtype=np.int32)
         pending = held.pending()

@@ -32,7 +32,7 @@ from lakejoin.store.parsed_numbers import (
     parse_vectors,
     vector_share,
 )
-from lakejoin.store.point_detection import COORDINATES, NUMBER, VECTOR
+from lakejoin.store.point_detection import COORDINATES, NUMBER, VECTOR, parse_column_points
 
 if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
@@ -140,7 +140,6 @@ def _join_texts(shown: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
 def _read_single(tokens: pa.LargeStringArray, name: str, on_globe: bool) -> tuple[str, list[Array]]:
     """The kind of most values of one column, and the values as numbers."""
     from lakejoin.kernels import coordinate_texts
-    from lakejoin.store.point_detection import parse_column_points
 
     readings = parse_values(tokens)
     numbers, dimension = column_numbers(readings), common_dimension(readings)

@@ -180,8 +180,6 @@ def _rewritten(text: pa.Array) -> pa.Array:
 
 def _plain_text(array: pa.Array) -> pa.Array:
     """Nested values as compact JSON and bytes as text, as the readers write them."""
-    from lakejoin.model import ReadLimits
-
     unbounded = ReadLimits(cell_bytes=1 << 62)
     batch = pa.RecordBatch.from_arrays([array], names=["value"])
     return plain_batch(batch, unbounded, Losses()).column(0)

@@ -13,7 +13,9 @@ import numpy as np
 from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
 from lakejoin.engines.limits import check_k, check_share
 from lakejoin.errors import InputError
-from lakejoin.model import Array
+from lakejoin.kernels.hashes import hash_strings
+from lakejoin.kernels.minhash import compute_band_errors, sketch
+from lakejoin.model import Array, string_buffers
 from lakejoin.store.sketches import NO_HITS, SCHEMES, SketchHits
 
 if TYPE_CHECKING:
@@ -38,17 +40,12 @@ class SketchedQuery:
 
     @classmethod
     def of(cls, query: Query) -> SketchedQuery:
-        from lakejoin.kernels.hashes import hash_strings
-        from lakejoin.model import string_buffers
-
         hashes = np.empty(len(query), dtype=np.uint64)
         offsets, data = string_buffers(query.tokens)
         hash_strings(offsets, data, np.uint64(0), hashes)
         return cls(hashes)
 
     def signature(self, scheme: str, length: int) -> Array:
-        from lakejoin.kernels.minhash import sketch
-
         signature = self._made.get((scheme, length))
         if signature is None:
             signature = self._made[scheme, length] = np.empty(length, dtype=np.uint32)
@@ -282,8 +279,6 @@ def band_errors(threshold: float, ratio: float, length: int) -> Array:
     >>> errors.shape, bool(errors[0, 127, 0] > errors[3, 31, 0])
     ((32, 128, 2), True)
     """
-    from lakejoin.kernels.minhash import compute_band_errors
-
     rows = np.arange(1, min(_MOST_ROWS, length) + 1)
     errors = np.zeros((len(rows), length, 2))
     compute_band_errors(threshold, ratio, length, *_quadrature(), errors)

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from lakejoin.engines.distance.near_hits import count_near_points
+from lakejoin.engines.distance.near_pairs import count_near_pairs
+from lakejoin.engines.distance.point_pool import count_near_numbers, open_point_pool
 from lakejoin.engines.distance.query_grids import GridFineness, QueryGrids, build_query_grids
 from lakejoin.engines.meaning.hits import VectorCounters
 from lakejoin.errors import InputError
+from lakejoin.kernels.topk import push_score, required_score
 from lakejoin.model import Array
 from lakejoin.store.distance_limits import (
     METRES,
@@ -103,8 +107,6 @@ class VectorDistance:
 
     def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
         """Count set by set."""
-        from lakejoin.kernels.topk import push_score, required_score
-
         hits, pairs = np.zeros((2, len(request.sets)), dtype=np.int64)
         for i, s in enumerate(request.sets.tolist()):
             _, vectors = self._prepared(sets.points(s))
@@ -222,10 +224,6 @@ class PointDistance:
 
     def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
         """Count hits with bitmaps of 64 sets at a time, or pairs with counts by cell."""
-        from lakejoin.engines.distance.near_hits import count_near_points
-        from lakejoin.engines.distance.near_pairs import count_near_pairs
-        from lakejoin.engines.distance.point_pool import open_point_pool
-
         query_size = len(self._query_points)
         most = query_size * (sets.sizes[request.sets] if request.count_pairs else np.int64(1))
         which = request.sets[np.broadcast_to(most >= request.least, len(request.sets))]
@@ -317,8 +315,6 @@ class NumberDistance:
 
     def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
         """Count by walking along both sorted lists."""
-        from lakejoin.engines.distance.point_pool import count_near_numbers, open_point_pool
-
         which, box = request.sets, sets.boxes[request.sets]
         begin = np.zeros(len(which), dtype=np.int64)
         end = np.full(len(which), len(self._low), dtype=np.int64)

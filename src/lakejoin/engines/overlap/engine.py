@@ -11,6 +11,15 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
+from lakejoin.engines.overlap.overlap_kernels import (
+    BEGIN,
+    HIDDEN,
+    ORDER,
+    RUN,
+    count_shared,
+    weigh_columns,
+)
+from lakejoin.engines.overlap.postings_view import PostingsMatrix, SearchBuffers
 from lakejoin.engines.overlap.read_costs import (
     BYTES_READ,
     CANDIDATES,
@@ -22,14 +31,13 @@ from lakejoin.engines.overlap.read_costs import (
     SETS_READ,
     STOPPED,
 )
+from lakejoin.engines.query import Query, locate_codes
 from lakejoin.errors import InputError
 from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
-    from lakejoin.engines.overlap.postings_view import SearchBuffers
     from lakejoin.engines.overlap.read_costs import ReadCosts
-    from lakejoin.engines.query import Query
     from lakejoin.store.postings import Postings
     from lakejoin.store.segment import Segment
 
@@ -46,8 +54,6 @@ class OverlapIndex:
     """
 
     def __init__(self, postings: Sequence[Postings], costs: ReadCosts | None = None) -> None:
-        from lakejoin.engines.overlap.postings_view import PostingsMatrix
-
         self.postings = tuple(postings)
         self._matrix = PostingsMatrix([p.file for p in self.postings])
         self._own = threading.local()
@@ -64,8 +70,6 @@ class OverlapIndex:
 
         `codes` are the ascending codes of the query's values in each segment.
         """
-        from lakejoin.engines.overlap.overlap_kernels import BEGIN, HIDDEN, ORDER, RUN
-
         chosen = "stopping" if algorithm == "auto" else algorithm
         costs = self.costs  # may run searches to measure them, so before buffers are taken
         sizes = np.fromiter(map(len, codes), dtype=np.int64, count=len(codes))
@@ -84,8 +88,6 @@ class OverlapIndex:
 
     def overlaps(self, codes: Array, segment: int, columns: Array) -> Array:
         """Count the query's values that each of some columns of a segment contains."""
-        from lakejoin.engines.overlap.overlap_kernels import count_shared
-
         out = np.zeros(len(columns), dtype=np.int64)
         room = self._room(len(codes), 1)
         ranks = self.postings[segment].size_ranks(columns)
@@ -113,8 +115,6 @@ class OverlapIndex:
     def _weigh(
         self, codes: Array, weights: Array, segment: int, out: Array, touched: Array
     ) -> tuple[int, int]:
-        from lakejoin.engines.overlap.overlap_kernels import weigh_columns
-
         room = self._room(len(codes), 1)
         args = (self._matrix.rows, segment, _joined([codes]), weights, room.row, room.pending)
         count, entries = weigh_columns(*args, out, touched)
@@ -156,8 +156,6 @@ class OverlapIndex:
         return max(0.0, time_call(lambda: self.overlaps(any_code, segment, columns)) - base)
 
     def _room(self, values: int, k: int) -> SearchBuffers:
-        from lakejoin.engines.overlap.postings_view import SearchBuffers
-
         room: SearchBuffers | None = getattr(self._own, "room", None)
         if room is None:
             room = self._own.room = SearchBuffers(
@@ -257,8 +255,6 @@ class Overlap:
         self, query: Query, segments: Sequence[Segment], excluded: ExcludedColumns | None = None
     ) -> Hits:
         """Return the best columns of all segments."""
-        from lakejoin.engines.query import locate_codes
-
         index = index_of(segments, self.costs)
         codes = [drop_missing_codes(locate_codes(query, n, s)) for n, s in enumerate(segments)]
         columns = sum(p.columns for p in index.postings)

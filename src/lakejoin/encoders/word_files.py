@@ -184,7 +184,6 @@ def _binary_blocks(path: Path, at: int, count: int, dimension: int) -> Iterator[
 
 
 def _convert(path: Path, out: Path) -> None:
-    """Write a file's vectors as flat arrays into a folder."""
     word_blocks = []
     rows = dimension = 0
     with (out / "vectors.raw").open("wb") as file:

@@ -114,7 +114,6 @@ def _first_written(data: ColumnData) -> pa.LargeStringArray:
 
 
 def make_lake_query(snapshot: Snapshot, segment_index: int, column: int, table: str) -> Query:
-    """Make a query from a column of the index."""
     segment = snapshot.segments[segment_index]
     rows = int(segment.column_rows[column])
     if segment.indexed[column]:
@@ -252,7 +251,6 @@ def unsearched_note(column: str, kind: ColumnType, all_columns: bool) -> list[st
 
 
 def is_searched(kind: ColumnType, all_columns: bool) -> bool:
-    """Whether an index searches columns of this type."""
     from lakejoin.store.segment_builder import SEARCHED_TYPES
 
     return kind is not ColumnType.EMPTY and (all_columns or kind in SEARCHED_TYPES)

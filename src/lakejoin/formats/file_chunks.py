@@ -109,7 +109,6 @@ def scan_chunk(plan: ChunkPlan, index: int) -> CutScan:
 def resolve_chunks(
     plan: ChunkPlan, scans: Sequence[CutScan], limits: ReadLimits = DEFAULT_LIMITS
 ) -> list[FileChunk]:
-    """Combine the scans of all cuts into chunks."""
     source, form = plan.source, plan.format
     if form == "parquet":
         count = len(plan.row_groups)
@@ -258,7 +257,6 @@ class CutScan:
 
 
 def scan_json_lines(blob: Blob, cut: ByteRange) -> CutScan:
-    """Collect the keys of the JSON Lines in a cut."""
     keys: dict[str, None] = {}
     for block in _line_blocks(Blob(blob.name, blob.label, lambda: open_range(blob, cut))):
         values, _ = parse_lines(block)

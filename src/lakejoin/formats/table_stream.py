@@ -42,7 +42,6 @@ class TableStream:
 
     @property
     def losses(self) -> list[Loss]:
-        """What was lost so far."""
         return self._losses.to_list()
 
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -32,7 +32,6 @@ def _parquet_file(blob: Blob) -> Iterator[Any]:
 def open_parquet(
     blob: Blob, limits: ReadLimits, row_groups: tuple[int, ...] | None = None
 ) -> TableStream:
-    """Open a Parquet file, or some of its row groups."""
     with _parquet_file(blob) as file:
         raw, rows = file.schema_arrow.names, file.metadata.num_rows
         size = sum(_row_group_sizes(file))

@@ -54,13 +54,11 @@ class JoinableColumns:
 
     @cached_property
     def tables(self) -> Array:
-        """The table of each column."""
         first = SegmentTables(self.segment).first
         return np.asarray(np.searchsorted(first, self.columns, side="right") - 1)
 
     @cached_property
     def weights(self) -> Array:
-        """How many values each group has."""
         return np.diff(self.segment.postings.group_start().astype(np.int64))
 
     @cached_property

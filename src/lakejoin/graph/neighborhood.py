@@ -115,7 +115,6 @@ class Neighborhood:
 def find_neighborhood(
     graph: JoinGraph, table: str, hops: int, min: float | None, numbers: bool
 ) -> Neighborhood:
-    """Find the neighborhood of a table of the graph."""
     if not 1 <= hops <= MOST_HOPS:
         raise InputError(f"hops must be between 1 and {MOST_HOPS}, not {hops}")
     nodes, shown = graph.nodes, EdgeFilter(min, numbers)
@@ -164,7 +163,6 @@ def reach_tables(graph: JoinGraph, begin: int, hops: int, shown: EdgeFilter) -> 
 
 
 def _best(graph: JoinGraph, edges: Edges) -> Edges:
-    """The best edge to each table, the best first."""
     source, target = graph.nodes.tables_of(edges.source), graph.nodes.tables_of(edges.target)
     order = np.lexsort((edges.target, edges.source, target, source, -edges.shared, -edges.share))
     _, first = np.unique(target[order], return_index=True)

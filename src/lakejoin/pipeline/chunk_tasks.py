@@ -106,7 +106,6 @@ def _parse(job: Job, batch: int, chunk: FileChunk, attempt: str) -> ParsedChunk:
 def assemble_table(
     job: Job, batch: int, chunks: Sequence[ParsedChunk]
 ) -> Iterator[tuple[str, Any]]:
-    """Assemble the chunks of one table into a segment of its own."""
     reporter = ProgressReporter(job.scratch, batch)
     begin = time.perf_counter()
     segments = SegmentWriter(job, batch)

@@ -132,7 +132,6 @@ def _explain_missing(name: str, snapshot: Snapshot) -> LakejoinError:
 def find_hits(
     version: IndexVersion, segment_indexes: tuple[int, ...], query: BatchQuery
 ) -> GroupHits:
-    """Search the segments with these indexes."""
     searcher = _opened(version, segment_indexes).part
     try:
         table = _query_table(version, segment_indexes, query)

@@ -44,7 +44,6 @@ class SegmentWriter:
         self.seconds = 0.0
 
     def add(self, table: TableData) -> int:
-        """Add a table; returns its number of cells."""
         if self._builder is None:
             name = f"{self._job.build}-{self._batch:06d}-{secrets.token_hex(4)}"
             self._builder = SegmentBuilder(self._job.segments / name, self._job.options.all_columns)

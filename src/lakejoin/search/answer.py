@@ -196,7 +196,6 @@ class DetachedQuery:
         return self.size
 
     def texts_of(self, positions: Array) -> list[pa.LargeStringArray]:
-        """Nothing: there are no values."""
         del positions
         return []
 

@@ -82,7 +82,6 @@ class SharedValues:
 
 
 def find_shared_values(located: QueryCodes, segment_index: int, column: int) -> SharedValues:
-    """Find the values that the query shares with a searched column of a segment."""
     codes, order = located(segment_index)
     postings = located.segments[segment_index].postings
     mine, theirs = np.empty((2, len(codes)), dtype=np.int64)
@@ -212,7 +211,6 @@ class MatchingPairs:
 
 
 def compute_near_evidence(query: SearchedValues, partners: MatchingPairs) -> Evidence:
-    """Compute the evidence from the pairs, with the median distance."""
     nearest = partners.distance[partners.first]
     return replace(
         compute_evidence(query, partners.shared_values),

@@ -62,7 +62,6 @@ class ExternalTable:
         return self._source.losses()
 
     def profiles(self) -> Sequence[ColumnProfile]:
-        """The profiles of all columns; reads them all."""
         return [data.profile for data in self._encoded(range(len(self.column_names)))]
 
     def profile(self, column_index: int) -> ColumnProfile:

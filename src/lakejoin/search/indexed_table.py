@@ -60,7 +60,6 @@ class IndexedTable:
         return self._entry.rows
 
     def notes(self) -> tuple[str, ...]:
-        """Nothing: the catalog has the notes about reading the table."""
         return ()
 
     def profiles(self) -> Sequence[ColumnProfile]:
@@ -112,7 +111,6 @@ class ForeignIndexedTable(IndexedTable):
 
     @property
     def home(self) -> tuple[int, int] | None:
-        """None: the table is in none of the segments."""
         return None
 
     def query(self, column_index: int) -> Query:

@@ -110,7 +110,6 @@ class KeySearch(EngineSearch):
         return self.column_indexes.index(column_index)
 
     def release(self) -> None:
-        """Drop what the evidence cached of a segment."""
         self._meetings.forget()
 
     def count_qualifying(self, hits: KeyHits) -> int:
@@ -118,7 +117,6 @@ class KeySearch(EngineSearch):
         return int(np.count_nonzero(hits.matched >= self.least))
 
     def results(self, hits: KeyHits, copies: Copies) -> tuple[Result, ...]:
-        """The hits that contain enough, as results with names."""
         return tuple(self._result(i, hits, copies) for i in range(self.count_qualifying(hits)))
 
     def _result(self, i: int, hits: KeyHits, copies: Copies) -> Result:
@@ -143,7 +141,6 @@ class KeySearch(EngineSearch):
     # -- notes ------------------------------------------------------------------------------------
 
     def notes(self, hits: KeyHits, results: Sequence[Result]) -> list[str]:
-        """Notes about the key, and why nothing was found."""
         query, totals = self.query, self.snapshot.manifest.totals
         all_columns = self.snapshot.manifest.options.all_columns
         notes = []
@@ -308,7 +305,6 @@ class KeyMatches:
             return self._kept[1]
 
     def forget(self) -> None:
-        """Free what is kept of a segment; it is recomputed when needed."""
         with self._lock:
             self._kept = None
 

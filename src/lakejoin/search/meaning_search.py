@@ -117,7 +117,6 @@ class MeaningSearch(NearSearch):
     # -- hits -------------------------------------------------------------------------------------
 
     def hits(self) -> VectorHits:
-        """The columns with matches for the most values, or with the most pairs."""
         nearness = self._nearness(self.least, self.options.k)
         self._hits = self._engine.search(self._vectors, nearness, self.excluded)
         return self._hits
@@ -148,7 +147,6 @@ class MeaningSearch(NearSearch):
     # -- notes ------------------------------------------------------------------------------------
 
     def notes(self, hits: VectorHits, results: Sequence[NearResult]) -> list[str]:
-        """Notes about the query, and why nothing was found."""
         query, notes = self.query, []
         if query.type not in TEXT_TYPES:
             notes.append(

@@ -62,7 +62,6 @@ class PointQuery:
         return len(self.points)
 
     def texts_of(self, positions: Array) -> list[pa.LargeStringArray]:
-        """The points at some positions as the query table spells them, each in one text."""
         return [self.texts.take(positions)]
 
 

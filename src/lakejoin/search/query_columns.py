@@ -33,7 +33,6 @@ class ColumnChoice:
 
     @property
     def is_key(self) -> bool:
-        """Whether the columns are searched for together, as a key."""
         return bool(self.fixed_partners)
 
 

@@ -59,7 +59,6 @@ class ColumnSearch(EngineSearch):
             raise InputError(f"column {self.query.column!r} of {self.query.table} has no values")
 
     def hits(self) -> Hits:
-        """The columns that share the most values, or contain enough of them."""
         self.check_values()
         segments, options = self.snapshot.segments, self.options
         if not segments:
@@ -106,11 +105,9 @@ class ColumnSearch(EngineSearch):
         )
 
     def count_shared(self, segment_index: int, column: int) -> int:
-        """How many values the query shares with a column."""
         return len(find_shared_values(self._codes, segment_index, column).positions)
 
     def notes(self, hits: Hits, results: Sequence[Result]) -> list[str]:
-        """Notes about the column, and why nothing was found."""
         query, options, sketched = self.query, self.options, hits.estimate is not None
         all_columns = self.snapshot.manifest.options.all_columns
         notes = unsearched_note(query.column, query.type, all_columns)
@@ -283,7 +280,6 @@ class Searcher:
         return search.results(Hits(segments, found, counts, Counters()), copies)
 
     def table_of(self, segment_index: int, column: int) -> int:
-        """The index of the table that a column of a segment belongs to."""
         return self._places[segment_index].table_of(column)
 
     def locate_result(
@@ -305,7 +301,6 @@ class Searcher:
         return ColumnSearch(self.snapshot, self._places, query_table, column_indexes, options, dead)
 
     def excluded(self, query_table: QueryTable, column_index: int) -> ExcludedColumns:
-        """The columns of the query table, of its copies and of deleted tables."""
         return ExcludedColumns(self._without(self._copies(query_table, column_index).all()))
 
     def note_left_out_tables(self, query_table: QueryTable, column_index: int) -> list[str]:
@@ -319,7 +314,6 @@ class Searcher:
     def _excluded(
         self, copies: Copies, options: SearchOptions
     ) -> tuple[ExcludedColumns, list[str]]:
-        """The columns to leave out, and notes about them."""
         if not options.others:
             return ExcludedColumns(self._dead), []
         tables = copies.all()

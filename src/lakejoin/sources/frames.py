@@ -81,7 +81,6 @@ def _name_of(series: Any) -> str:
 
 
 def _convert_pandas(frame: Any) -> pa.Table | None:
-    """A pandas frame, column by column; None if it is not one."""
     if not (hasattr(frame, "columns") and hasattr(frame, "iloc")):
         return None
     names = [str(name) for name in frame.columns]

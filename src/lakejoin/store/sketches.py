@@ -112,7 +112,6 @@ class SketchComponent:
 def write_sketches(
     out: ArrayFileWriter, signature: Array, sizes: Array, columns: Array, options: SketchOptions
 ) -> None:
-    """Write signatures, given the set sizes and the column ids."""
     from lakejoin.kernels.lsh_forest import (
         ForestShape,
         build_forest,

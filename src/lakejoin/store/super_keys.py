@@ -109,7 +109,6 @@ def searched_values(source: Segment) -> Array:
 
 
 def sum_by_table(source: Segment, by_column: Array) -> Array:
-    """The sum over the columns of each table."""
     first = source.catalog.tables["first"].to_numpy()
     before = np.concatenate(([0], np.cumsum(by_column)))
     return np.asarray(before[np.append(first[1:], source.column_count)] - before[first])

@@ -192,7 +192,6 @@ def _no_orders() -> tuple[Array, Array]:
 
 @lru_cache(maxsize=8)
 def _canonical_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The user's null words in canonical form."""
     if not words:
         return ()
     folded = fold_column(pa.array(words, pa.large_string()), ValueRules()).text
@@ -207,7 +206,6 @@ def _is_in(texts: pa.LargeStringArray, words: tuple[str, ...]) -> Array:
 
 
 def _column_type(kinds: Array, rows: Array) -> ColumnType:
-    """The type of a column, from the number of rows of each kind."""
     from lakejoin.kernels.canonical_numbers import BOOLEAN, CODE, DATE, DECIMAL, INTEGER
 
     counts = np.bincount(kinds & 7, weights=rows, minlength=8)

@@ -207,5 +207,4 @@ class Losses:
             self._seen[reason] = Loss(reason, known.count + count, known.detail or detail)
 
     def to_list(self) -> list[Loss]:
-        """All losses, in order of first occurrence."""
         return list(self._seen.values())

@@ -49,7 +49,6 @@ class Mate:
     def search(
         self, query: KeyQuery, segments: Sequence[Segment], excluded: ExcludedColumns | None = None
     ) -> KeyHits:
-        """The best tables of all segments."""
         key = PreparedKey(query, self.options)
         index = index_of(segments)
         best = BestTables(max(1, min(self.k, sum(segment.record.tables for segment in segments))))

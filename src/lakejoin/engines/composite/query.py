@@ -56,7 +56,6 @@ class KeyQuery:
 def key_query(
     query_table: QueryTable, columns: Sequence[int], fixed: Sequence[str | None] = ()
 ) -> KeyQuery:
-    """Make a query of some columns of a table."""
     cells = [query_table.cells(column_index) for column_index in columns]
     combinations, counts = distinct_rows([numbers for _, numbers in cells])
     return KeyQuery(

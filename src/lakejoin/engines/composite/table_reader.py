@@ -141,7 +141,6 @@ def _choose(
 def _number(
     source: RowSource, first: Array, column: Array, level: int, chosen: Array, out: Array
 ) -> None:
-    """Number the cells of the columns of a level."""
     for x in range(first[level], first[level + 1]):
         key_ids_of_rows(source.cells, source.part[level], column[x], chosen, out[x])
 

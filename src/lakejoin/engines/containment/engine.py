@@ -171,7 +171,6 @@ def _rank(hits: Hits, segments: Sequence[Segment]) -> RankedHits:
 
 
 def read_column_sizes(hits: Hits | VectorHits, segments: Sequence[Segment]) -> Array:
-    """How many distinct values each found column has."""
     size = np.zeros(len(hits), dtype=np.int64)
     for segment_index in np.unique(hits.segment).tolist():
         here = hits.segment == segment_index
@@ -185,7 +184,6 @@ def count_for_share(query: Sized, least: float) -> int:
 
 
 def filter_by_share(hits: Hits, query: Query, least: float | None) -> Hits:
-    """The hits that contain at least a share of the query's values."""
     return (
         hits.take(np.flatnonzero(hits.matched >= count_for_share(query, least))) if least else hits
     )

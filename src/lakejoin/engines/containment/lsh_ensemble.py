@@ -165,7 +165,6 @@ def falling_thresholds(least: float) -> Iterator[float]:
 
 
 def count_reaching(hits: Hits, threshold: float) -> int:
-    """How many hits have an estimated containment of at least the threshold."""
     return 0 if hits.estimate is None else int(np.count_nonzero(hits.estimate >= threshold))
 
 
@@ -255,7 +254,6 @@ def least_step(threshold: float) -> int:
 
 
 def ratio_at(step: int) -> float:
-    """The ratio at a grid step."""
     return math.exp(step / _STEPS)
 
 

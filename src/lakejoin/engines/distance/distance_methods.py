@@ -102,11 +102,9 @@ class VectorDistance:
         return which, scaled / np.sqrt((scaled * scaled).sum(axis=1))[:, None]
 
     def accepts(self, sets: PointSets) -> Array:
-        """The sets of vectors of the same dimension."""
         return np.asarray((sets.kinds == 2) & (sets.dimensions == self._dimension))
 
     def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
-        """Count set by set."""
         hits, pairs = np.zeros((2, len(request.sets)), dtype=np.int64)
         for i, s in enumerate(request.sets.tolist()):
             _, vectors = self._prepared(sets.points(s))
@@ -165,7 +163,6 @@ class VectorDistance:
         return np.asarray(2 * np.arcsin(np.minimum(straight / 2, 1.0)))
 
     def pairs(self, sets: PointSets, s: int) -> tuple[Array, Array, Array]:
-        """Return all near pairs, block by block."""
         which, vectors = self._prepared(sets.points(s))
         blocks = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         step = max(1, _BLOCK // max(len(vectors), 1))
@@ -310,7 +307,6 @@ class NumberDistance:
         self._rising = bool((np.diff(self._low) >= 0).all() and (np.diff(self._high) >= 0).all())
 
     def accepts(self, sets: PointSets) -> Array:
-        """The sets of numbers."""
         return np.asarray(sets.kinds == 0)
 
     def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
@@ -339,7 +335,6 @@ class NumberDistance:
         return MatchCounts(which, hits, pairs)
 
     def pairs(self, sets: PointSets, s: int) -> tuple[Array, Array, Array]:
-        """Return all near pairs, from the intervals."""
         numbers = sets.points(s)[:, 0]
         first = np.searchsorted(numbers, self._low, side="left")
         last = np.maximum(first, np.searchsorted(numbers, self._high, side="right"))

@@ -129,7 +129,6 @@ class VectorSpace:
 
     @cached_property
     def finder(self) -> CandidateFinder:
-        """Finds candidate pairs in this space."""
         return CandidateFinder(self.compact, self.source)
 
 

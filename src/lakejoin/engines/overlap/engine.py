@@ -132,7 +132,6 @@ class OverlapIndex:
         return self._costs
 
     def uses_costs(self, costs: ReadCosts | None) -> bool:
-        """Whether this index uses these costs; None accepts any."""
         return costs is None or costs == self._costs
 
     def time_lists(self, segment: int, groups: Array) -> float:
@@ -254,7 +253,6 @@ class Overlap:
     def search(
         self, query: Query, segments: Sequence[Segment], excluded: ExcludedColumns | None = None
     ) -> Hits:
-        """Return the best columns of all segments."""
         index = index_of(segments, self.costs)
         codes = [drop_missing_codes(locate_codes(query, n, s)) for n, s in enumerate(segments)]
         columns = sum(p.columns for p in index.postings)

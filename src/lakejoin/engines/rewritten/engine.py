@@ -62,7 +62,6 @@ class LikelyColumn:
 
     @property
     def pair(self) -> tuple[int, int, int]:
-        """The two columns."""
         return self.column_index, self.segment_index, self.column
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lakejoin.engines.composite.engine import Mate, MateOptions
+from lakejoin.engines.composite.engine import Mate
 from lakejoin.engines.composite.hits import KeyHits
 from lakejoin.engines.composite.query import KeyQuery, key_query
 from lakejoin.engines.hits import ExcludedColumns
@@ -25,13 +25,13 @@ from lakejoin.store.super_keys import BloomFilter, RowFilter, SuperKeyComponent,
 from oracle import mate as oracle
 from oracle.lakes import Cells, PlainTable
 from oracle.search import lake_of
+from published.mate import ROW_FILTERS, PublishedMate, PublishedOptions
 from published.row_filters import filtered_segment
 
-FILTERS = ("superkeys", "none", "each")
 INITIAL = ("items", "cardinality")
 EVERY = [
-    MateOptions(row_filter, bounds, initial)
-    for row_filter, bounds, initial in product(FILTERS, (True, False), INITIAL)
+    PublishedOptions(row_filter, bounds, initial)
+    for row_filter, bounds, initial in product(ROW_FILTERS, (True, False), INITIAL)
 ]
 
 
@@ -83,7 +83,7 @@ class KeyLake:
         self,
         mine: PlainTable,
         k: int,
-        options: Sequence[MateOptions] = EVERY,
+        options: Sequence[PublishedOptions] = EVERY,
         fixed: Sequence[str | None] = (),
         hidden: Sequence[Sequence[int]] = (),
     ) -> list[oracle.Score]:
@@ -92,9 +92,10 @@ class KeyLake:
         known = self._known(wanted, fixed)
         expected = oracle.top(self.plain, known, k, hidden)
         excluded = self.excluded(hidden) if hidden else None
-        for one in options:
-            hits = Mate(k, one).search(query, self.segments, excluded)
-            assert answered(hits) == expected, (one, k)
+        ours = [Mate(k, initial) for initial in sorted({one.initial for one in options}, key=str)]
+        for engine in (*ours, *(PublishedMate(k, one) for one in options)):
+            hits = engine.search(query, self.segments, excluded)
+            assert answered(hits) == expected, engine
             self._mappings_agree(hits, known)
             assert len(hits.mapping) == len(hits.runner_up) == len(expected)
             counters = hits.counters
@@ -213,11 +214,13 @@ def loses_no_row(lake: KeyLake, mine: PlainTable) -> None:
     """Asserts that searches with super keys find what brute force and the other filters find."""
     query, _ = asked(mine)
     for bounds, k in product((True, False), (1, 100)):
-        lake.agree(mine, k, [MateOptions("superkeys", bounds)])
+        lake.agree(mine, k, [PublishedOptions("superkeys", bounds)])
     # Nothing is left out for want of rank: the rows that count are the same for all.
     true = {
-        row_filter: Mate(100, MateOptions(row_filter, False)).search(query, lake.segments)
-        for row_filter in FILTERS
+        row_filter: PublishedMate(100, PublishedOptions(row_filter, False)).search(
+            query, lake.segments
+        )
+        for row_filter in ROW_FILTERS
     }
     assert len({hits.counters.rows_true for hits in true.values()}) == 1
 
@@ -232,8 +235,8 @@ def agrees_on_near_misses(folder: Path, bits: int, row_filter: type[RowFilter]) 
     mine = plain("mine.csv", *_drawn(rng, words, 3, 60))
     lake = KeyLake(folder, groups, keys=SuperKeyOptions(bits=bits), row_filter=row_filter)
     query, wanted = asked(mine)
-    lake.agree(mine, 3, [MateOptions(bounds=b) for b in (True, False)])
-    hits = Mate(100, MateOptions(bounds=False)).search(query, lake.segments)
+    lake.agree(mine, 3, [PublishedOptions(bounds=b) for b in (True, False)])
+    hits = PublishedMate(100, PublishedOptions(bounds=False)).search(query, lake.segments)
     true = [sum(oracle.true_rows(t, wanted)) for tables in lake.plain for t in tables]
     assert hits.counters.rows_true == sum(true)
     if row_filter.kind != "simhash":  # which passes nearly all

@@ -19,7 +19,6 @@ from lakejoin.engines.composite.mapping_kernels import find_leaves
 from lakejoin.engines.composite.query import (
     KeyCodes,
     KeyQuery,
-    MateOptions,
     Trie,
     build_trie,
     key_query,
@@ -76,15 +75,12 @@ class KeySearch(EngineSearch):
         """
         k = self.options.k or _AT_FIRST
         while True:
-            hits = Mate(k, self._how).search(self.query, self.snapshot.segments, self.excluded)
+            hits = Mate(k, self._initial).search(self.query, self.snapshot.segments, self.excluded)
             if self.options.k or len(hits) < k or self.count_qualifying(hits) < k:
                 return hits
             k *= _TIMES
 
     @cached_property
-    def _how(self) -> MateOptions:
-        return MateOptions(initial=self._initial())
-
     def _initial(self) -> str | int:
         """The key column to fetch rows by: its position in the key, or the rule that chooses it."""
         initial, columns = self.options.initial, self.query.columns
@@ -199,7 +195,7 @@ class KeySearch(EngineSearch):
         if not self._under_names:
             return []
         free = replace(self.query, fixed=(None,) * len(self.query.columns))
-        hits = Mate(1, self._how).search(free, self.snapshot.segments, self.excluded)
+        hits = Mate(1, self._initial).search(free, self.snapshot.segments, self.excluded)
         if not len(hits) or hits.matched[0] <= more_than:
             return []
         places = self.segment_tables[int(hits.segment[0])]

@@ -104,22 +104,11 @@ class OverlapIndex:
         that contain any value, and how many entries of posting lists were read.
         """
         touched = np.empty(out.shape[1], dtype=np.int64)
-        count, entries = self._weigh(codes, weights, segment, out, touched)
-        return touched[:count], entries
-
-    def entries(self, codes: Array, segment: int) -> int:
-        """Count the entries of the posting lists of the query's values in a segment."""
-        empty = np.zeros((2, 0), dtype=np.int64)
-        return self._weigh(codes, empty[0], segment, empty, empty[0])[1]
-
-    def _weigh(
-        self, codes: Array, weights: Array, segment: int, out: Array, touched: Array
-    ) -> tuple[int, int]:
         room = self._room(len(codes), 1)
         args = (self._matrix.rows, segment, _joined([codes]), weights, room.row, room.pending)
         count, entries = weigh_columns(*args, out, touched)
         self._matrix.verify(room.pending)
-        return int(count), int(entries)
+        return touched[:count], int(entries)
 
     @property
     def costs(self) -> ReadCosts:

@@ -17,7 +17,7 @@ from lakejoin.engines.composite.hits import KeyHits
 from lakejoin.engines.composite.query import KeyQuery, key_query
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.model import ValueRules
-from lakejoin.search.external_table import ExternalTable, FrameRows
+from lakejoin.search.query_tables import FrameTable
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Component, Segment
 from lakejoin.store.segment_tables import SegmentTables
@@ -130,7 +130,7 @@ def asked(
 ) -> tuple[KeyQuery, list[oracle.Combination]]:
     """The query that all columns of a table make, and its combinations by brute force."""
     frame = pa.table({name: pa.array(cells, pa.string()) for name, cells in mine.columns.items()})
-    own = ExternalTable(FrameRows(frame, mine.name), ValueRules())
+    own = FrameTable(frame, ValueRules(), mine.name)
     query = key_query(own, range(len(mine.columns)), fixed)
     key = oracle.Columns.of(mine, [True] * len(mine.columns)).columns
     counted = oracle.combinations(key)

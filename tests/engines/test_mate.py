@@ -28,8 +28,8 @@ from lakejoin.engines.composite.engine import Mate
 from lakejoin.engines.composite.query import key_query
 from lakejoin.engines.composite.table_reader import CHUNK
 from lakejoin.model import ValueRules
-from lakejoin.search.external_table import ExternalTable, FrameRows
 from lakejoin.search.key_search import KeyMatches, count_combinations
+from lakejoin.search.query_tables import FrameTable
 from lakejoin.store.super_keys import KEY_SIZES, BloomFilter, SuperKeyOptions
 from oracle import mate as oracle
 from oracle.lakes import Cells, PlainTable
@@ -311,7 +311,7 @@ def test_tables_that_fall_behind_while_they_are_read(tmp_path: Path) -> None:
     ]
     lake = lake_of(tmp_path, groups, components=components())
     own = pa.table({"x": names, "y": names})
-    query = key_query(ExternalTable(FrameRows(own, "mine"), ValueRules()), [0, 1])
+    query = key_query(FrameTable(own, ValueRules(), "mine"), [0, 1])
     expected = [(1, 0, 301), (0, 0, 300), (0, 1, 299)]
     for options, k in product(EVERY, (1, 2, 3, 4)):
         hits = PublishedMate(k, options).search(query, lake.snapshot.segments)
@@ -375,7 +375,7 @@ def test_a_million_rows(tmp_path: Path) -> None:
         {"y": [str(1900 + i % 150) for i in range(3_000)],
          "t": [f"Town {i % 1_500}" for i in range(3_000)]}
     )  # fmt: skip
-    query = key_query(ExternalTable(FrameRows(own, "mine"), ValueRules()), [0, 1])
+    query = key_query(FrameTable(own, ValueRules(), "mine"), [0, 1])
     both = {(i % 150, i % 1_500) for i in range(3_000)}
     expected = sum(year < 100 and town < 1_000 for year, town in both)
     for options in (
@@ -408,7 +408,7 @@ def test_of_equal_mappings_that_of_the_names_is_told(tmp_path: Path) -> None:
     theirs = {"dest": ["a", "b", "c", "a"], "source": ["b", "a", "a", "c"], "km": ["1"] * 4}
     lake = KeyLake(tmp_path, [[PlainTable("km", theirs)]])
     mine = pa.table({"origin": ["a", "b"], "dest": ["b", "a"]})
-    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), [0, 1])
+    query = key_query(FrameTable(mine, ValueRules()), [0, 1])
     for options in [*EVERY, PublishedOptions(initial="dest"), PublishedOptions(initial=0)]:
         (mapping,) = PublishedMate(1, options).search(query, lake.segments).mapping
         assert mapping.columns == (1, 0), options
@@ -419,7 +419,7 @@ def test_equal_values_in_many_columns_end_soon(tmp_path: Path) -> None:
     nine = PlainTable("nine", {f"c{n}": ["ja"] * 20 for n in range(9)} | {"last": ["nein"] * 20})
     lake = KeyLake(tmp_path, [[nine]])
     mine = pa.table({f"k{n}": ["ja", "nein"] for n in range(10)})
-    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), range(10))
+    query = key_query(FrameTable(mine, ValueRules()), range(10))
     hits = Mate(1).search(query, lake.segments)
     assert len(hits) == 0 and hits.counters.cut_short == 0
 
@@ -429,7 +429,7 @@ def test_too_many_mappings_are_cut_short_and_counted(tmp_path: Path) -> None:
     cells = {f"c{n}": [f"v{v}" for v in rng.integers(0, 4, 200)] for n in range(24)}
     lake = KeyLake(tmp_path, [[PlainTable("ratings", cells)]])
     mine = pa.table({f"k{n}": [f"v{v}" for v in rng.integers(0, 4, 400)] for n in range(6)})
-    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), range(6))
+    query = key_query(FrameTable(mine, ValueRules()), range(6))
     hits = Mate(1).search(query, lake.segments)
     assert hits.counters.cut_short == 1
     assert hits.mapping[0].matched == hits.matched[0] > 0

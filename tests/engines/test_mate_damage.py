@@ -11,8 +11,8 @@ import pytest
 from lakejoin.engines.composite import KeyHits, KeyQuery, key_query
 from lakejoin.errors import DamagedIndex
 from lakejoin.model import ValueRules
-from lakejoin.search.external_table import ExternalTable, FrameRows
 from lakejoin.search.key_search import KeyMatches
+from lakejoin.search.query_tables import FrameTable
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions
@@ -60,7 +60,7 @@ def test_damage_is_told_or_does_no_harm(tmp_path: Path, rows: int) -> None:
     parts = (PostingsComponent(), SuperKeyComponent(SuperKeyOptions(bits=128)))
     lake = lake_of(tmp_path, [tables], True, components=parts)
     mine = pa.table({"a": tables[1].columns["few"][:50], "b": tables[1].columns["many"][:50]})
-    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), [0, 1])
+    query = key_query(FrameTable(mine, ValueRules()), [0, 1])
     expected = answer(query, lake.snapshot, PublishedOptions())
     told = 0
     for name in ("rows", "superkeys"):

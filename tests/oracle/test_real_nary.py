@@ -21,8 +21,8 @@ from fake_spark import FakeSpark
 from lakejoin.engines.composite.query import KeyQuery, key_query
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.lake import Lake
-from lakejoin.search.indexed_table import IndexedTable
 from lakejoin.search.key_search import KeyMatches
+from lakejoin.search.query_tables import IndexedTable
 from lakejoin.store.segment_tables import SegmentTables
 from published.mate import PublishedMate, PublishedOptions
 

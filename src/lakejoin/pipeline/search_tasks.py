@@ -22,8 +22,6 @@ from lakejoin.formats.file_reader import split_part
 from lakejoin.inputs import resolve_table
 from lakejoin.locations import Location
 from lakejoin.search.answer import Answer
-from lakejoin.search.external_table import ambiguous_name_note, open_file_table
-from lakejoin.search.indexed_table import ForeignIndexedTable, IndexedTable
 from lakejoin.search.partitioned_search import (
     CompletingSearcher,
     PartitionHits,
@@ -31,6 +29,12 @@ from lakejoin.search.partitioned_search import (
     merge_partitions,
 )
 from lakejoin.search.query_columns import choose_columns
+from lakejoin.search.query_tables import (
+    ForeignIndexedTable,
+    IndexedTable,
+    ambiguous_name_note,
+    open_file_table,
+)
 from lakejoin.search.searcher import Searcher
 from lakejoin.store.snapshot import Snapshot
 

@@ -159,41 +159,19 @@ class Searcher:
     def search(
         self,
         query_table: QueryTable,
-        column_index: int,
+        choice: ColumnChoice,
         options: SearchOptions | None = None,
         notes: Sequence[str] = (),
         since: float | None = None,
     ) -> Answer:
-        """Search for one column of a query table.
+        """Search for the chosen columns of a query table: one, a composite key, or coordinates.
 
         `since` is when the caller began to wait, by `time.perf_counter`; now by default.
         """
-        return self.search_key(query_table, ColumnChoice((column_index,)), options, notes, since)
-
-    def search_near(
-        self,
-        query_table: QueryTable,
-        column_indexes: Sequence[int],
-        options: SearchOptions,
-        notes: Sequence[str] = (),
-        since: float | None = None,
-    ) -> Answer:
-        """Search by meaning or distance, for one column or for latitude and longitude."""
-        choice = ColumnChoice(tuple(column_indexes))
-        return self.search_key(query_table, choice, options, notes, since)
-
-    def search_key(
-        self,
-        query_table: QueryTable,
-        key: ColumnChoice,
-        options: SearchOptions | None = None,
-        notes: Sequence[str] = (),
-        since: float | None = None,
-    ) -> Answer:
-        """Search for a composite key of a query table, or for what else was chosen; `since` as for
-        `search`."""
         begin = time.perf_counter() if since is None else since
-        search, hits, results, own_notes = self._run(query_table, key, options or SearchOptions())
+        search, hits, results, own_notes = self._run(
+            query_table, choice, options or SearchOptions()
+        )
         _gather(results[:EAGER_RESULTS])
         answer = Answer(
             query=search.query,

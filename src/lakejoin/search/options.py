@@ -219,6 +219,7 @@ class SearchOptions:
             )
 
     def with_defaults(self) -> SearchOptions:
+        """Fill in the defaults."""
         if self.by == "overlap":
             return replace(self, k=self.k or DEFAULT_K)
         near = ByMeaning() if self.by == "meaning" and self.near is None else self.near

@@ -21,7 +21,7 @@ from lakejoin.search.query_tables import FrameTable
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Component, Segment
 from lakejoin.store.segment_tables import SegmentTables
-from lakejoin.store.super_keys import BloomFilter, RowFilter, SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent, SuperKeyOptions
 from oracle import mate as oracle
 from oracle.lakes import Cells, PlainTable
 from oracle.search import lake_of
@@ -36,7 +36,7 @@ EVERY = [
 
 
 def components(
-    options: SuperKeyOptions | None = None, row_filter: type[RowFilter] = BloomFilter
+    options: SuperKeyOptions | None = None, row_filter: type[BloomFilter] = BloomFilter
 ) -> tuple[Component, ...]:
     return PostingsComponent(), SuperKeyComponent(options or SuperKeyOptions(), row_filter)
 
@@ -50,7 +50,7 @@ class KeyLake:
         groups: Sequence[Sequence[PlainTable]],
         every: bool = True,
         keys: SuperKeyOptions | None = None,
-        row_filter: type[RowFilter] = BloomFilter,
+        row_filter: type[BloomFilter] = BloomFilter,
     ) -> None:
         lake = lake_of(folder, groups, every, components=components(keys, row_filter))
         self.segments: tuple[Segment, ...] = lake.snapshot.segments
@@ -159,7 +159,7 @@ def key_lake(
     groups: Sequence[Sequence[PlainTable]],
     every: bool = True,
     keys: SuperKeyOptions | None = None,
-    row_filter: type[RowFilter] = BloomFilter,
+    row_filter: type[BloomFilter] = BloomFilter,
 ) -> Iterator[KeyLake]:
     with tempfile.TemporaryDirectory() as folder:
         yield KeyLake(Path(folder), groups, every, keys, row_filter)
@@ -225,7 +225,7 @@ def loses_no_row(lake: KeyLake, mine: PlainTable) -> None:
     assert len({hits.counters.rows_true for hits in true.values()}) == 1
 
 
-def agrees_on_near_misses(folder: Path, bits: int, row_filter: type[RowFilter]) -> None:
+def agrees_on_near_misses(folder: Path, bits: int, row_filter: type[BloomFilter]) -> None:
     """A lake of near misses: the same values in every column, few rows that count."""
     rng = np.random.default_rng(bits)
     words = ["oslo", "bern", "ulm", "zoë", "日本", "x" * 40, "7", "1999", "new york", "😀"]

@@ -11,13 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakejoin.graph.pair_kernels import (
-    BothSides,
-    ContainedColumns,
-    ContainingColumns,
-    SharedGroups,
-    count_pairs,
-)
 from lakejoin.model import Array
 from lakejoin.store.graph_files import ColumnPairs, column_keys, concat_pairs
 from lakejoin.store.segment_tables import SegmentTables
@@ -182,6 +175,14 @@ def _find_contained(
     most: int,
 ) -> ColumnPairs:
     """The pairs whose smaller column is one of the first segment's."""
+    from lakejoin.graph.pair_kernels import (
+        BothSides,
+        ContainedColumns,
+        ContainingColumns,
+        SharedGroups,
+        count_pairs,
+    )
+
     smaller, ranks, many = counted.side, counted.ranks(), len(larger.columns)
     if not many or not len(ranks) or not len(shared):
         return concat_pairs([])

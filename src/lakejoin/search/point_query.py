@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from lakejoin.engines.composite.query import distinct_rows
 from lakejoin.errors import InputError
+from lakejoin.kernels import coordinate_texts
 from lakejoin.model import Array
 from lakejoin.store.coordinate_columns import (
     LATITUDE,
@@ -138,8 +139,6 @@ def _join_texts(shown: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
 
 def _read_single(tokens: pa.LargeStringArray, name: str, on_globe: bool) -> tuple[str, list[Array]]:
     """The kind of most values of one column, and the values as numbers."""
-    from lakejoin.kernels import coordinate_texts
-
     readings = parse_values(tokens)
     numbers, dimension = column_numbers(readings), common_dimension(readings)
     vectors = vector_share(readings, dimension) if dimension > 1 else 0.0
@@ -182,8 +181,6 @@ def _axis(readings: ParsedValues, name: str) -> str:
 
 
 def _axis_by_letters(readings: ParsedValues) -> str:
-    from lakejoin.kernels import coordinate_texts
-
     north, east = (
         readings.share(coordinate_texts.LATITUDE),
         readings.share(coordinate_texts.LONGITUDE),
@@ -218,8 +215,6 @@ def _no_points_error(
 def find_coordinates(query_table: QueryTable) -> tuple[tuple[int, ...], str]:
     """Find the coordinates of the query table, two columns or one that holds both, and a note that
     names them."""
-    from lakejoin.kernels import coordinate_texts
-
     query_table.profiles()  # reads a file once
     axes, both = [], []
     for column_index, name in enumerate(query_table.column_names):

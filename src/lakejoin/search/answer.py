@@ -279,26 +279,24 @@ def search_each(
     """
     if threads is not None and threads < 1:
         raise InputError(f"threads must be at least 1, not {threads}")
-    return _run_each(queries, search, name_of, threads or os.cpu_count() or 1)
 
-
-def _run_each(
-    queries: Iterable[Any],
-    search: Callable[[Any], Answered],
-    name_of: Callable[[Any], tuple[str, ColumnSelection]],
-    threads: int,
-) -> Iterator[Answered | Failed]:
     def search_or_fail(query: Any) -> Answered | Failed:
         try:
             return search(query)
         except LakejoinError as problem:
             return Failed(*name_of(query), problem)
 
-    pending: deque[Future[Answered | Failed]] = deque()
+    return _run_each(queries, search_or_fail, threads or os.cpu_count() or 1)
+
+
+def _run_each(
+    queries: Iterable[Any], search: Callable[[Any], Answered], threads: int
+) -> Iterator[Answered]:
+    pending: deque[Future[Answered]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="lakejoin-search") as pool:
         try:
             for query in queries:
-                pending.append(pool.submit(search_or_fail, query))
+                pending.append(pool.submit(search, query))
                 if len(pending) >= threads * _AHEAD:
                     yield pending.popleft().result()
             while pending:

@@ -106,23 +106,16 @@ class ColumnEncoder:
         return cells
 
 
-def encode_column(
-    name: str, array: pa.Array | pa.ChunkedArray, rules: ValueRules | None = None
-) -> ColumnData:
-    """Encode a whole column, such as a query's.
+def encode_query(array: pa.Array | pa.ChunkedArray, rules: ValueRules | None = None) -> ColumnData:
+    """Encode a query column, which needs no name, by the rules of the index.
 
     >>> import pyarrow as pa
-    >>> encode_column("n", pa.array([7.0, 7.5, None])).tokens.to_pylist()
+    >>> encode_query(pa.array([7.0, 7.5, None])).tokens.to_pylist()
     ['7', '7.5']
     """
-    encoder = ColumnEncoder(name, rules)
+    encoder = ColumnEncoder("", rules)
     encoder.append(array)
     return encoder.finish()
-
-
-def encode_query(array: pa.Array | pa.ChunkedArray, rules: ValueRules | None = None) -> ColumnData:
-    """Encode a query column by the rules of the index."""
-    return encode_column("", array, rules)
 
 
 def encode_chunk(name: str, part: ColumnChunk, rules: ValueRules) -> ColumnData:

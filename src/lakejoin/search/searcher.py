@@ -12,6 +12,8 @@ import numpy as np
 
 from lakejoin.engines.containment.engine import ContainmentEngine, filter_by_share
 from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
+from lakejoin.engines.overlap import Overlap
+from lakejoin.engines.overlap.read_costs import ReadCosts, load_costs
 from lakejoin.engines.query import Query, QueryTable, unsearched_note
 from lakejoin.errors import InputError
 from lakejoin.model import Array
@@ -26,7 +28,6 @@ from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
-    from lakejoin.engines.overlap.read_costs import ReadCosts
     from lakejoin.search.meaning_search import MeaningIndex
     from lakejoin.store.snapshot import Snapshot
 
@@ -65,8 +66,6 @@ class ColumnSearch(EngineSearch):
             none = np.zeros(0, dtype=np.int64)
             return Hits(none, none, none, Counters())
         if options.by == "overlap":
-            from lakejoin.engines.overlap import Overlap
-
             found = Overlap(options.k or DEFAULT_K, options.algorithm, self.costs)
             hits = found.search(self.query, segments, self.excluded)
             return filter_by_share(hits, self.query, options.min)
@@ -146,8 +145,6 @@ class Searcher:
     @cached_property
     def _costs(self) -> ReadCosts | None:
         """The cost of reading this index, if it was measured on this machine before."""
-        from lakejoin.engines.overlap.read_costs import load_costs
-
         return load_costs(self.snapshot.location)
 
     @cached_property

@@ -30,6 +30,9 @@ from lakejoin.engines.overlap.read_costs import (
     SEGMENTS,
     SETS_READ,
     STOPPED,
+    ReadCosts,
+    measure_costs,
+    time_call,
 )
 from lakejoin.engines.query import Query, locate_codes
 from lakejoin.errors import InputError
@@ -37,7 +40,6 @@ from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
-    from lakejoin.engines.overlap.read_costs import ReadCosts
     from lakejoin.store.postings import Postings
     from lakejoin.store.segment import Segment
 
@@ -114,8 +116,6 @@ class OverlapIndex:
     def costs(self) -> ReadCosts:
         """The costs of reading: those given, or else measured on first use."""
         if self._costs is None:
-            from lakejoin.engines.overlap.read_costs import ReadCosts, measure_costs
-
             self._costs = ReadCosts()  # measuring searches with the defaults
             self._costs = measure_costs(self)
         return self._costs
@@ -125,8 +125,6 @@ class OverlapIndex:
 
     def time_lists(self, segment: int, groups: Array) -> float:
         """Time merging posting lists, less the time of looking them up; in nanoseconds."""
-        from lakejoin.engines.overlap.read_costs import time_call
-
         postings = self.postings[segment]
         empty = np.zeros(0, dtype=np.uint32)
         codes = [empty] * len(self.postings)
@@ -136,8 +134,6 @@ class OverlapIndex:
 
     def time_sets(self, segment: int, ranks: Array) -> float:
         """Time reading the sets of columns, less the time of an empty call; in nanoseconds."""
-        from lakejoin.engines.overlap.read_costs import time_call
-
         columns = self.postings[segment].columns_at(ranks)
         any_code = np.zeros(1, dtype=np.uint32)
         base = time_call(lambda: self.overlaps(any_code, segment, columns[:1]))

@@ -34,7 +34,6 @@ import numpy as np
 import harness
 import nary_plots as plots
 import nary_report as report
-from lakejoin.engines.composite import MateOptions
 from lakejoin.locations import Location
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
@@ -43,6 +42,7 @@ from nary_duckdb import make_cells
 from nary_lake import LONGEST_KEY, Counted, Plan, build
 from nary_measure import Lake, Run, duckdb, fetched, ours, with_keys
 from nary_queries import longer, planted, sampled
+from published.mate import PublishedOptions
 from published.row_filters import ALL_FILTERS, XashFeatures, xash_with
 
 HERE = Path(__file__).parent
@@ -53,11 +53,11 @@ ALGORITHM_1 = {False: "bounds of the initial column (algorithm 1)", True: "bound
 EVERY = 1 << 40  # row filters are measured as the paper tells them: against every combination
 # "MATE" beside these is the paper's: XASH-128, algorithm 1, and the initial column by cardinality.
 OURS = {
-    "lakejoin": MateOptions(),
-    "no filter": MateOptions("none"),
-    "SCR": MateOptions("none", False),
-    "SCR, cardinality": MateOptions("none", False, "cardinality"),
-    "MCR": MateOptions("each", False),
+    "lakejoin": PublishedOptions(),
+    "no filter": PublishedOptions("none"),
+    "SCR": PublishedOptions("none", False),
+    "SCR, cardinality": PublishedOptions("none", False, "cardinality"),
+    "MCR": PublishedOptions("each", False),
 }
 PARTS = {
     "length": XashFeatures(characters=False, location=False, rotation=False),
@@ -95,7 +95,7 @@ def contenders(lake: Lake, cells: Path, effort: Effort) -> list[Run]:
             ours(lake, name, options, effort.repeats, segments) for name, options in OURS.items()
         ]
     with with_keys(lake.segments, super_keys("xash", 128)) as segments:
-        paper = MateOptions(bounds=False, initial="cardinality", pairs=EVERY)
+        paper = PublishedOptions(bounds=False, initial="cardinality", pairs=EVERY)
         runs.append(ours(lake, "MATE", paper, effort.repeats, segments))
     return [*runs, duckdb(lake, cells, effort.peer_repeats)]
 
@@ -107,7 +107,7 @@ def filters(lake: Lake, effort: Effort) -> list[dict[str, Any]]:
         for bits in effort.bits:
             with with_keys(lake.segments, super_keys(kind, bits)) as made:
                 for bounds in (False, True):
-                    options = MateOptions(bounds=bounds, pairs=EVERY)
+                    options = PublishedOptions(bounds=bounds, pairs=EVERY)
                     run = ours(lake, f"{kind} {bits}", options, 1, made)
                     rows += report.filter_rows(lake, run, kind, bits, bounds)
         print(f" {kind} measured", flush=True)
@@ -120,7 +120,7 @@ def parts(lake: Lake) -> list[dict[str, Any]]:
     for name, which in PARTS.items():
         component = SuperKeyComponent(SuperKeyOptions(bits=128), xash_with(which))
         with with_keys(lake.segments, component) as made:
-            run = ours(lake, name, MateOptions(bounds=False, pairs=EVERY), 1, made)
+            run = ours(lake, name, PublishedOptions(bounds=False, pairs=EVERY), 1, made)
             rows += report.filter_rows(lake, run, name, 128, False)
     return rows
 
@@ -137,7 +137,7 @@ def key_sizes(
     for kind in ("xash", "bloom", "fitted"):
         for bits in (128, 512):
             with with_keys(segments, super_keys(kind, bits)) as made:
-                run = ours(lake, kind, MateOptions(bounds=False, pairs=EVERY), 1, made)
+                run = ours(lake, kind, PublishedOptions(bounds=False, pairs=EVERY), 1, made)
                 precision[f"{kind} {bits}"] = [round(p, 4) for p in run.precision(every).tolist()]
     return {
         "sizes": sizes,

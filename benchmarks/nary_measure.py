@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from lakejoin.engines.composite import KeyCounters, Mate, MateOptions
+from lakejoin.engines.composite import KeyCounters
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.segment import ComponentRecord, Segment
 from lakejoin.store.super_keys import SuperKeyComponent
 from nary_duckdb import DuckKeys, HashedKey
 from nary_queries import Asked
+from published.mate import PublishedMate, PublishedOptions
 from published.row_filters import filtered_segment
 
 K = 10
@@ -109,7 +110,7 @@ class Lake:
 def ours(
     lake: Lake,
     name: str,
-    options: MateOptions,
+    options: PublishedOptions,
     repeats: int,
     segments: Sequence[Segment] | None = None,
 ) -> Run:
@@ -118,13 +119,13 @@ def ours(
     taken = np.zeros((repeats, len(lake.queries)))
     counters = []
     for i, query in enumerate(lake.queries):
-        hits = Mate(K, options).search(query.key, opened, query.excluded)
+        hits = PublishedMate(K, options).search(query.key, opened, query.excluded)
         lake.check(name, i, hits.matched)
         counters.append(hits.counters)
     for r in range(repeats):
         for i, query in enumerate(lake.queries):
             begin = time.process_time()
-            Mate(K, options).search(query.key, opened, query.excluded)
+            PublishedMate(K, options).search(query.key, opened, query.excluded)
             taken[r, i] = time.process_time() - begin
     return Run(name, np.median(taken, axis=0), counters)
 
@@ -157,7 +158,7 @@ def fetched(lake: Lake, path: Path) -> list[dict[str, float]]:
         distinct = [len(tokens) for tokens in key.tokens]
         longest = [max(map(len, tokens.to_pylist()), default=0) for tokens in key.tokens]
         chosen = [
-            list(Mate(K, MateOptions("none")).search(key, [segment]).counters.initial)
+            list(PublishedMate(K, PublishedOptions("none")).search(key, [segment]).counters.initial)
             for segment in lake.segments
         ]
         ours_ = sum(

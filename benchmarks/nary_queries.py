@@ -11,8 +11,7 @@ import numpy as np
 from lakejoin.engines.composite import KeyQuery, key_query
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.model import ColumnType, ValueRules
-from lakejoin.search.external_table import ExternalTable, FrameRows
-from lakejoin.search.indexed_table import IndexedTable
+from lakejoin.search.query_tables import FrameTable, IndexedTable
 from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.snapshot import Snapshot
 from nary_lake import Plan
@@ -59,9 +58,7 @@ def longer(plan: Plan, sizes: Sequence[int]) -> list[Asked]:
 
 def _key(plan: Plan, query: Any, columns: int | None = None) -> KeyQuery:
     frame = plan.frame(query, columns)
-    return key_query(
-        ExternalTable(FrameRows(frame, query.name), ValueRules()), range(frame.num_columns)
-    )
+    return key_query(FrameTable(frame, ValueRules(), query.name), range(frame.num_columns))
 
 
 def sampled(snapshot: Snapshot, each: int, seed: int = 1) -> list[Asked]:

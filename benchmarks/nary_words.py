@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakejoin.model import Array, ColumnType
-from lakejoin.values.column_encoder import encode_column
+from lakejoin.values.column_encoder import encode_query
 
 Rng = np.random.Generator
 
@@ -120,7 +120,7 @@ def make_vocabulary(seed: int) -> Vocabulary:
     rng = np.random.default_rng(seed)
     parts, sizes, types = [], [], []
     for name, make in _MAKERS.items():
-        data = encode_column(name, pa.array(make(rng).tolist(), pa.string()))
+        data = encode_query(pa.array(make(rng).tolist(), pa.string()))
         parts.append(data.tokens)
         sizes.append(len(data.tokens))
         types.append(ColumnType.INTEGER if name in INTEGERS else ColumnType.TEXT)

@@ -41,12 +41,13 @@ from containment_engines import (
 from harness import alternate, median_run, record
 from lakejoin.engines.containment.lsh_ensemble import LshEnsemble
 from lakejoin.store.sketches import SketchOptions
+from published.lsh_ensemble import PublishedEnsemble
 
 HERE = Path(__file__).parent
 THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 11))
 PARTITIONS = (8, 16, 32)
 DEFAULT = LshEnsemble()
-PURE = LshEnsemble(recall=None, doubt=None)  # the thesis's bands, nothing dropped
+PURE = PublishedEnsemble()  # the thesis's bands, nothing dropped
 PLAIN = replace(PURE, single_partition=True)  # one partition: MinHash LSH
 
 

@@ -28,12 +28,12 @@ class MatrixLists:
         return np.bincount(self.list_columns, minlength=self.columns)
 
     def spans(self, ids: Array) -> tuple[Array, Array]:
-        """As `ColumnLists`."""
+        """As `PostingLists`."""
         begin = self.start[ids]
         return begin, self.start[np.asarray(ids, dtype=np.int64) + 1] - begin
 
     def entries(self, begin: Array, length: Array) -> Array:
-        """As `ColumnLists`."""
+        """As `PostingLists`."""
         return self.list_columns
 
     def numbers(self, stands: Array) -> Array:
@@ -41,17 +41,17 @@ class MatrixLists:
         return stands
 
     def sizes(self, stands: Array) -> Array:
-        """As `ColumnLists`."""
+        """As `PostingLists`."""
         return self._sizes[stands]
 
     def allowed(self, excluded: Array | None) -> Array:
-        """As `ColumnLists`."""
+        """As `PostingLists`."""
         allowed = np.ones(self.columns, dtype=np.bool_)
         if excluded is not None:
             allowed[excluded] = False
         return allowed
 
     def ids_of(self, column: int) -> Array:
-        """As `ColumnLists`."""
+        """As `PostingLists`."""
         positions = np.flatnonzero(self.list_columns == column)
         return np.searchsorted(self.start, positions, side="right") - 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -18,11 +18,9 @@ from lakejoin.store.arrayfile import ArrayFile
 from lakejoin.store.segment import Segment
 from lakejoin.store.super_keys import (
     BloomFilter,
-    RowFilter,
     SuperKeyComponent,
     SuperKeys,
     best_hash_count,
-    bits_from_hashes,
     searched_texts,
     sum_by_table,
 )
@@ -36,7 +34,7 @@ from published.xash import (
 )
 
 if TYPE_CHECKING:
-    from lakejoin.kernels.superkey_rows import ValueBits
+    pass
 
 MOST_HASHES = 255
 
@@ -75,14 +73,14 @@ def searched_columns(source: Segment) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class XashFilter:
+class XashFilter(BloomFilter):
     """XASH: the paper's hash, see `published.xash`; `features` are those it uses.
 
     `rank_of` has the rank of each character class, the rarest in the segment's searched values
     first (counting every character of every distinct value; ties in character order).
     """
 
-    bits: int
+    hashes: Array = field(init=False, default_factory=lambda: np.zeros(0, dtype=np.uint8))
     rank_of: Array
     numbers: Array  # as in `XashParameters`, without the ranks
     kind: ClassVar[str] = "xash"
@@ -105,27 +103,14 @@ class XashFilter:
         """Open it from `rank` and `numbers`."""
         return cls(bits, file.array("rank").all(), file.array("numbers").all())
 
-    @property
-    def words(self) -> int:
-        """The number of 64-bit words of a hash."""
-        return self.bits // 64
-
     def arrays(self) -> Mapping[str, Array]:
         """The arrays that `open` needs."""
         return {"rank": self.rank_of, "numbers": self.numbers}
-
-    def groups(self, tables: int) -> Array:
-        """All tables are in one group."""
-        return np.zeros(tables, dtype=np.int64)
 
     def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
         """Write the hashes of texts to `out`."""
         layout = XashParameters(_read_only(self.rank_of), *self.numbers.tolist())
         xash_texts(_read_only(offsets), _read_only(data), layout, out)
-
-    def value_bits(self, source: Segment) -> ValueBits:
-        """The hashes of all searched values."""
-        return bits_from_hashes(self, source)
 
 
 def xash_with(features: XashFeatures) -> type[XashFilter]:
@@ -185,10 +170,10 @@ class OneHash(TwoHashes):
 
 
 @dataclass(frozen=True, eq=False)
-class SimHashFilter:
+class SimHashFilter(BloomFilter):
     """SimHash of a text's n-grams: about half of the bits are ones, so it hardly filters."""
 
-    bits: int
+    hashes: Array = field(init=False, default_factory=lambda: np.zeros(0, dtype=np.uint8))
     kind: ClassVar[str] = "simhash"
 
     @classmethod
@@ -203,40 +188,27 @@ class SimHashFilter:
         del file
         return cls(bits)
 
-    @property
-    def words(self) -> int:
-        """The number of 64-bit words of a hash."""
-        return self.bits // 64
-
     def arrays(self) -> Mapping[str, Array]:
         """No arrays."""
         return {}
-
-    def groups(self, tables: int) -> Array:
-        """All tables are in one group."""
-        return np.zeros(tables, dtype=np.int64)
 
     def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
         """Write the hashes of texts to `out`."""
         simhash_texts(_read_only(offsets), _read_only(data), out)
 
-    def value_bits(self, source: Segment) -> ValueBits:
-        """The hashes of all searched values."""
-        return bits_from_hashes(self, source)
 
-
-PUBLISHED: Mapping[str, type[RowFilter]] = {
+PUBLISHED: Mapping[str, type[BloomFilter]] = {
     row_filter.kind: row_filter
     for row_filter in (XashFilter, AverageBloom, TwoHashes, OneHash, SimHashFilter)
 }
 # With the product's own, in the order of the paper's tables.
-ALL_FILTERS: Mapping[str, type[RowFilter]] = {
+ALL_FILTERS: Mapping[str, type[BloomFilter]] = {
     kind: {**PUBLISHED, BloomFilter.kind: BloomFilter}[kind]
     for kind in ("xash", "bloom", "fitted", "lhbf", "hash", "simhash")
 }
 
 
-def filtered_segment(segment: Segment, row_filter: type[RowFilter]) -> Segment:
+def filtered_segment(segment: Segment, row_filter: type[BloomFilter]) -> Segment:
     """A segment whose super keys this filter made: searches then use them."""
     file = segment.file(SuperKeyComponent.name, SuperKeyComponent.version)
     segment.__dict__["superkeys"] = SuperKeys(file, row_filter)

@@ -144,8 +144,7 @@ class InputTable(JoinInput):
 
     def query_table(self, snapshot: Snapshot) -> QueryTable:
         """The table as a query for this index, whose value rules apply."""
-        from lakejoin.search.external_table import ExternalTable, FrameRows
-        from lakejoin.search.indexed_table import IndexedTable
+        from lakejoin.search.query_tables import FrameTable, IndexedTable
 
         if self.open_query is not None:
             return self.open_query(snapshot)
@@ -155,7 +154,7 @@ class InputTable(JoinInput):
                 removed = entry.table_id in other.record.dead
                 if other.location == segment.location and not removed:
                     return IndexedTable(snapshot, segment_index, entry)
-        return ExternalTable(FrameRows(self.rows), snapshot.manifest.options.rules)
+        return FrameTable(self.rows, snapshot.manifest.options.rules)
 
 
 def resolve_table(source: Any, index: Index | None = None, default: str = "") -> InputTable:
@@ -205,7 +204,7 @@ def find_indexed_file(source: Any, snapshot: Snapshot) -> InputTable | None:
 
 def _resolve_name(text: str, index: Index) -> InputTable:
     from lakejoin.formats.file_reader import location_kind, split_part
-    from lakejoin.search.external_table import ambiguous_name_note
+    from lakejoin.search.query_tables import ambiguous_name_note
 
     if split_part(text)[0]:
         # Only a search has opened its index already; for a file, a nearby one is not consulted.
@@ -237,7 +236,7 @@ def _resolve_path(text: str) -> InputTable:
 
 
 def _file_input(text: str, notes: Sequence[str] = ()) -> InputTable:
-    from lakejoin.search.external_table import open_file_table
+    from lakejoin.search.query_tables import open_file_table
 
     def read() -> ReadRows:
         from lakejoin.formats.file_reader import open_table, wrap_reader_errors
@@ -256,7 +255,7 @@ def _file_input(text: str, notes: Sequence[str] = ()) -> InputTable:
 def _frame_input(frame: Any, default: str) -> InputTable:
     from lakejoin.engines.query import FRAME_NAME
     from lakejoin.formats.table_stream import Table
-    from lakejoin.search.external_table import ExternalTable, FrameRows
+    from lakejoin.search.query_tables import FrameTable
     from lakejoin.sources.frames import to_table
 
     is_read = isinstance(frame, Table)
@@ -270,7 +269,7 @@ def _frame_input(frame: Any, default: str) -> InputTable:
         if not rows.num_columns:
             raise InputError("the table has no columns to search for")
         name = frame.name if is_read else FRAME_NAME
-        return ExternalTable(FrameRows(rows, name), snapshot.manifest.options.rules)
+        return FrameTable(rows, snapshot.manifest.options.rules, name)
 
     name = getattr(frame, "name", None)
     name = name if isinstance(name, str) and name else default

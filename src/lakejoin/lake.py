@@ -133,7 +133,7 @@ class Lake(LakeSearch):
         since = time.perf_counter()
         from lakejoin.search.answer import Answers
         from lakejoin.search.meaning_search import require_part
-        from lakejoin.search.query_columns import choose_columns
+        from lakejoin.search.query_columns import choose_columns, split_searches
 
         by = options.by
         require_part(self._snapshot, by, self._index)
@@ -142,18 +142,10 @@ class Lake(LakeSearch):
             all_columns = self._snapshot.manifest.options.all_columns
             choice = choose_columns(query_table, on, all_columns, by)
             notes = (*about, choice.note) if choice.note else about
-            if by == "distance":
-                return self._searcher.search_near(
-                    query_table, choice.column_indexes, options, notes, since
-                )
-            if is_key is not None:
+            if is_key is not None and by != "distance":
                 check_column_count(by, len(choice.fixed_partners), is_key)
-            if choice.is_key:
-                return self._searcher.search_key(query_table, choice, options, notes, since)
-            for column_index in choice.column_indexes:
-                found.append(
-                    self._searcher.search(query_table, column_index, options, notes, since)
-                )
+            for searched in split_searches(choice, by):
+                found.append(self._searcher.search(query_table, searched, options, notes, since))
                 since = time.perf_counter()
         return Answers(found) if choice.is_every_column else found[0]
 

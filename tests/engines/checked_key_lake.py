@@ -12,31 +12,31 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lakejoin.engines.composite.engine import Mate, MateOptions
+from lakejoin.engines.composite.engine import Mate
 from lakejoin.engines.composite.hits import KeyHits
 from lakejoin.engines.composite.query import KeyQuery, key_query
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.model import ValueRules
-from lakejoin.search.external_table import ExternalTable, FrameRows
+from lakejoin.search.query_tables import FrameTable
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Component, Segment
 from lakejoin.store.segment_tables import SegmentTables
-from lakejoin.store.super_keys import BloomFilter, RowFilter, SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent, SuperKeyOptions
 from oracle import mate as oracle
 from oracle.lakes import Cells, PlainTable
 from oracle.search import lake_of
+from published.mate import ROW_FILTERS, PublishedMate, PublishedOptions
 from published.row_filters import filtered_segment
 
-FILTERS = ("superkeys", "none", "each")
 INITIAL = ("items", "cardinality")
 EVERY = [
-    MateOptions(row_filter, bounds, initial)
-    for row_filter, bounds, initial in product(FILTERS, (True, False), INITIAL)
+    PublishedOptions(row_filter, bounds, initial)
+    for row_filter, bounds, initial in product(ROW_FILTERS, (True, False), INITIAL)
 ]
 
 
 def components(
-    options: SuperKeyOptions | None = None, row_filter: type[RowFilter] = BloomFilter
+    options: SuperKeyOptions | None = None, row_filter: type[BloomFilter] = BloomFilter
 ) -> tuple[Component, ...]:
     return PostingsComponent(), SuperKeyComponent(options or SuperKeyOptions(), row_filter)
 
@@ -50,7 +50,7 @@ class KeyLake:
         groups: Sequence[Sequence[PlainTable]],
         every: bool = True,
         keys: SuperKeyOptions | None = None,
-        row_filter: type[RowFilter] = BloomFilter,
+        row_filter: type[BloomFilter] = BloomFilter,
     ) -> None:
         lake = lake_of(folder, groups, every, components=components(keys, row_filter))
         self.segments: tuple[Segment, ...] = lake.snapshot.segments
@@ -83,7 +83,7 @@ class KeyLake:
         self,
         mine: PlainTable,
         k: int,
-        options: Sequence[MateOptions] = EVERY,
+        options: Sequence[PublishedOptions] = EVERY,
         fixed: Sequence[str | None] = (),
         hidden: Sequence[Sequence[int]] = (),
     ) -> list[oracle.Score]:
@@ -92,9 +92,10 @@ class KeyLake:
         known = self._known(wanted, fixed)
         expected = oracle.top(self.plain, known, k, hidden)
         excluded = self.excluded(hidden) if hidden else None
-        for one in options:
-            hits = Mate(k, one).search(query, self.segments, excluded)
-            assert answered(hits) == expected, (one, k)
+        ours = [Mate(k, initial) for initial in sorted({one.initial for one in options}, key=str)]
+        for engine in (*ours, *(PublishedMate(k, one) for one in options)):
+            hits = engine.search(query, self.segments, excluded)
+            assert answered(hits) == expected, engine
             self._mappings_agree(hits, known)
             assert len(hits.mapping) == len(hits.runner_up) == len(expected)
             counters = hits.counters
@@ -129,7 +130,7 @@ def asked(
 ) -> tuple[KeyQuery, list[oracle.Combination]]:
     """The query that all columns of a table make, and its combinations by brute force."""
     frame = pa.table({name: pa.array(cells, pa.string()) for name, cells in mine.columns.items()})
-    own = ExternalTable(FrameRows(frame, mine.name), ValueRules())
+    own = FrameTable(frame, ValueRules(), mine.name)
     query = key_query(own, range(len(mine.columns)), fixed)
     key = oracle.Columns.of(mine, [True] * len(mine.columns)).columns
     counted = oracle.combinations(key)
@@ -158,7 +159,7 @@ def key_lake(
     groups: Sequence[Sequence[PlainTable]],
     every: bool = True,
     keys: SuperKeyOptions | None = None,
-    row_filter: type[RowFilter] = BloomFilter,
+    row_filter: type[BloomFilter] = BloomFilter,
 ) -> Iterator[KeyLake]:
     with tempfile.TemporaryDirectory() as folder:
         yield KeyLake(Path(folder), groups, every, keys, row_filter)
@@ -213,16 +214,18 @@ def loses_no_row(lake: KeyLake, mine: PlainTable) -> None:
     """Asserts that searches with super keys find what brute force and the other filters find."""
     query, _ = asked(mine)
     for bounds, k in product((True, False), (1, 100)):
-        lake.agree(mine, k, [MateOptions("superkeys", bounds)])
+        lake.agree(mine, k, [PublishedOptions("superkeys", bounds)])
     # Nothing is left out for want of rank: the rows that count are the same for all.
     true = {
-        row_filter: Mate(100, MateOptions(row_filter, False)).search(query, lake.segments)
-        for row_filter in FILTERS
+        row_filter: PublishedMate(100, PublishedOptions(row_filter, False)).search(
+            query, lake.segments
+        )
+        for row_filter in ROW_FILTERS
     }
     assert len({hits.counters.rows_true for hits in true.values()}) == 1
 
 
-def agrees_on_near_misses(folder: Path, bits: int, row_filter: type[RowFilter]) -> None:
+def agrees_on_near_misses(folder: Path, bits: int, row_filter: type[BloomFilter]) -> None:
     """A lake of near misses: the same values in every column, few rows that count."""
     rng = np.random.default_rng(bits)
     words = ["oslo", "bern", "ulm", "zoë", "日本", "x" * 40, "7", "1999", "new york", "😀"]
@@ -232,8 +235,8 @@ def agrees_on_near_misses(folder: Path, bits: int, row_filter: type[RowFilter]) 
     mine = plain("mine.csv", *_drawn(rng, words, 3, 60))
     lake = KeyLake(folder, groups, keys=SuperKeyOptions(bits=bits), row_filter=row_filter)
     query, wanted = asked(mine)
-    lake.agree(mine, 3, [MateOptions(bounds=b) for b in (True, False)])
-    hits = Mate(100, MateOptions(bounds=False)).search(query, lake.segments)
+    lake.agree(mine, 3, [PublishedOptions(bounds=b) for b in (True, False)])
+    hits = PublishedMate(100, PublishedOptions(bounds=False)).search(query, lake.segments)
     true = [sum(oracle.true_rows(t, wanted)) for tables in lake.plain for t in tables]
     assert hits.counters.rows_true == sum(true)
     if row_filter.kind != "simhash":  # which passes nearly all

@@ -24,6 +24,7 @@ from lakejoin.store.segment import COMPONENTS, Segment, add_components
 from lakejoin.store.sketches import SCHEMES, SketchComponent, SketchOptions
 from oracle.lakes import PlainTable
 from oracle.search import lake_of, set_of
+from published.lsh_ensemble import PublishedEnsemble
 
 _QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 _UNICODE = ["Zürich", "ζ", "東京", "a\u0301", "😀", "ÅNGSTRÖM", "x" * 300, "0", "-"]
@@ -109,7 +110,7 @@ def test_estimates_are_as_sure_as_they_say(tmp_path: Path) -> None:
     query = [f"v{i}" for i in range(80)]
     segments = segments_of(tmp_path, related(rng, 400, query), 1, SketchOptions(128))
     exact = containments(query, segments)
-    hits = search(LshEnsemble(0.05, recall=0.999, doubt=None), query, segments)
+    hits = search(PublishedEnsemble(0.05, recall=0.999), query, segments)
     assert hits.estimate is not None and hits.error is not None and len(hits) > 400
     right = np.array([exact[c] for c in zip(hits.segment, hits.column, strict=True)])
     z = (hits.estimate - right) / hits.error
@@ -127,7 +128,7 @@ def test_one_partition_finds_more_in_vain(tmp_path: Path) -> None:
         for i in range(200)
     ] + [[f"large {i} {j}" for j in range(3_000)] for i in range(3)]
     segments = segments_of(tmp_path, columns, 1, SketchOptions(128, 8))
-    pure = LshEnsemble(0.6, recall=None, doubt=None)
+    pure = PublishedEnsemble(0.6)
     assert len(search(replace(pure, single_partition=True), query, segments)) > len(
         search(pure, query, segments)
     )
@@ -252,7 +253,7 @@ def test_sketches_added_later_are_the_same(tmp_path: Path) -> None:
             assert np.array_equal(other.array(name).all(), whole.array(name).all())
 
 
-@pytest.mark.parametrize("wrong", [{"min": -0.1}, {"min": 1.01}, {"k": 0}, {"recall": 1.0}])
+@pytest.mark.parametrize("wrong", [{"min": -0.1}, {"min": 1.01}, {"k": 0}])
 def test_options_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
         LshEnsemble(**wrong)  # type: ignore[arg-type]

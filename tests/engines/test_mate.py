@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from engines.checked_key_lake import (
     EVERY,
-    FILTERS,
     KeyLake,
     agrees_on_near_misses,
     answered,
@@ -25,16 +24,17 @@ from engines.checked_key_lake import (
     loses_no_row,
     plain,
 )
-from lakejoin.engines.composite.engine import Mate, MateOptions
+from lakejoin.engines.composite.engine import Mate
 from lakejoin.engines.composite.query import key_query
 from lakejoin.engines.composite.table_reader import CHUNK
 from lakejoin.model import ValueRules
-from lakejoin.search.external_table import ExternalTable, FrameRows
 from lakejoin.search.key_search import KeyMatches, count_combinations
+from lakejoin.search.query_tables import FrameTable
 from lakejoin.store.super_keys import KEY_SIZES, BloomFilter, SuperKeyOptions
 from oracle import mate as oracle
 from oracle.lakes import Cells, PlainTable
 from oracle.search import lake_of
+from published.mate import ROW_FILTERS, PublishedMate, PublishedOptions
 
 HASTY = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -58,7 +58,7 @@ def test_random_lakes(
         names = [f"c{c}" for c in range(5)]
         fixed = [data.draw(st.sampled_from([None, None, *names, "C1"])) for _ in mine.columns]
         lake.agree(mine, 3, some, fixed=fixed)
-        lake.agree(mine, 3, [MateOptions(initial=name) for name in mine.columns])
+        lake.agree(mine, 3, [PublishedOptions(initial=name) for name in mine.columns])
 
 
 @HASTY
@@ -210,7 +210,7 @@ def test_nulls_match_nothing(tmp_path: Path) -> None:
         query, wanted = asked(plain("mine", *key))
         assert not wanted
         for options in EVERY:
-            assert answered(Mate(5, options).search(query, lake.segments)) == []
+            assert answered(PublishedMate(5, options).search(query, lake.segments)) == []
 
 
 def test_small_tables(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_ten_columns(tmp_path: Path) -> None:
             [plain("half", *half), plain("nine", *key[:9])],
         ],
     )
-    options = [MateOptions(f, b) for f in FILTERS for b in (True, False)]
+    options = [PublishedOptions(f, b) for f in ROW_FILTERS for b in (True, False)]
     lake.agree(plain("mine", *key), 5, options)
     lake.agree(plain("mine", *key), 5, options, fixed=(None, "c4", *[None] * 8))
 
@@ -263,7 +263,7 @@ def test_many_tables_enter(tmp_path: Path) -> None:
         for n in range(300)
     ]
     lake = KeyLake(tmp_path, [tables[:5], tables[5:]])
-    options = [MateOptions(f, b) for f in FILTERS for b in (True, False)]
+    options = [PublishedOptions(f, b) for f in ROW_FILTERS for b in (True, False)]
     for k in (1, 7, 350):
         lake.agree(plain("mine", letters, numbers), k, options)
 
@@ -278,7 +278,7 @@ def test_many_combinations_of_a_value(tmp_path: Path) -> None:
     lake = KeyLake(tmp_path, [[plain("t", held, some, some[::-1])], [plain("u", some, held)]])
     mine = plain("mine", names, years)
     options = [
-        MateOptions("superkeys", bounds, initial, pairs)
+        PublishedOptions("superkeys", bounds, initial, pairs)
         for bounds in (True, False)
         for initial in ("items", "c0", "c1")
         for pairs in (0, 1, 16, 500, 501, 1 << 40)
@@ -311,10 +311,10 @@ def test_tables_that_fall_behind_while_they_are_read(tmp_path: Path) -> None:
     ]
     lake = lake_of(tmp_path, groups, components=components())
     own = pa.table({"x": names, "y": names})
-    query = key_query(ExternalTable(FrameRows(own, "mine"), ValueRules()), [0, 1])
+    query = key_query(FrameTable(own, ValueRules(), "mine"), [0, 1])
     expected = [(1, 0, 301), (0, 0, 300), (0, 1, 299)]
     for options, k in product(EVERY, (1, 2, 3, 4)):
-        hits = Mate(k, options).search(query, lake.snapshot.segments)
+        hits = PublishedMate(k, options).search(query, lake.snapshot.segments)
         assert answered(hits) == expected[:k], (options, k)
 
 
@@ -375,11 +375,15 @@ def test_a_million_rows(tmp_path: Path) -> None:
         {"y": [str(1900 + i % 150) for i in range(3_000)],
          "t": [f"Town {i % 1_500}" for i in range(3_000)]}
     )  # fmt: skip
-    query = key_query(ExternalTable(FrameRows(own, "mine"), ValueRules()), [0, 1])
+    query = key_query(FrameTable(own, ValueRules(), "mine"), [0, 1])
     both = {(i % 150, i % 1_500) for i in range(3_000)}
     expected = sum(year < 100 and town < 1_000 for year, town in both)
-    for options in (MateOptions(), MateOptions("none", False), MateOptions("each", False)):
-        hits = Mate(2, options).search(query, lake.snapshot.segments)
+    for options in (
+        PublishedOptions(),
+        PublishedOptions("none", False),
+        PublishedOptions("each", False),
+    ):
+        hits = PublishedMate(2, options).search(query, lake.snapshot.segments)
         assert answered(hits)[0] == (0, 0, expected)
         assert hits.mapping[0].columns == (1, 0)
     segment = lake.snapshot.segments[0]
@@ -404,9 +408,9 @@ def test_of_equal_mappings_that_of_the_names_is_told(tmp_path: Path) -> None:
     theirs = {"dest": ["a", "b", "c", "a"], "source": ["b", "a", "a", "c"], "km": ["1"] * 4}
     lake = KeyLake(tmp_path, [[PlainTable("km", theirs)]])
     mine = pa.table({"origin": ["a", "b"], "dest": ["b", "a"]})
-    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), [0, 1])
-    for options in [*EVERY, MateOptions(initial="dest"), MateOptions(initial=0)]:
-        (mapping,) = Mate(1, options).search(query, lake.segments).mapping
+    query = key_query(FrameTable(mine, ValueRules()), [0, 1])
+    for options in [*EVERY, PublishedOptions(initial="dest"), PublishedOptions(initial=0)]:
+        (mapping,) = PublishedMate(1, options).search(query, lake.segments).mapping
         assert mapping.columns == (1, 0), options
 
 
@@ -415,7 +419,7 @@ def test_equal_values_in_many_columns_end_soon(tmp_path: Path) -> None:
     nine = PlainTable("nine", {f"c{n}": ["ja"] * 20 for n in range(9)} | {"last": ["nein"] * 20})
     lake = KeyLake(tmp_path, [[nine]])
     mine = pa.table({f"k{n}": ["ja", "nein"] for n in range(10)})
-    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), range(10))
+    query = key_query(FrameTable(mine, ValueRules()), range(10))
     hits = Mate(1).search(query, lake.segments)
     assert len(hits) == 0 and hits.counters.cut_short == 0
 
@@ -425,7 +429,7 @@ def test_too_many_mappings_are_cut_short_and_counted(tmp_path: Path) -> None:
     cells = {f"c{n}": [f"v{v}" for v in rng.integers(0, 4, 200)] for n in range(24)}
     lake = KeyLake(tmp_path, [[PlainTable("ratings", cells)]])
     mine = pa.table({f"k{n}": [f"v{v}" for v in rng.integers(0, 4, 400)] for n in range(6)})
-    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), range(6))
+    query = key_query(FrameTable(mine, ValueRules()), range(6))
     hits = Mate(1).search(query, lake.segments)
     assert hits.counters.cut_short == 1
     assert hits.mapping[0].matched == hits.matched[0] > 0

@@ -8,17 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakejoin.engines.composite import KeyHits, KeyQuery, Mate, MateOptions, key_query
+from lakejoin.engines.composite import KeyHits, KeyQuery, key_query
 from lakejoin.errors import DamagedIndex
 from lakejoin.model import ValueRules
-from lakejoin.search.external_table import ExternalTable, FrameRows
 from lakejoin.search.key_search import KeyMatches
+from lakejoin.search.query_tables import FrameTable
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions
 from oracle.damage import damaged
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
+from published.mate import PublishedMate, PublishedOptions
 
 
 def table(rng: np.random.Generator, number: int, rows: int) -> PlainTable:
@@ -36,8 +37,8 @@ def table(rng: np.random.Generator, number: int, rows: int) -> PlainTable:
     )
 
 
-def answer(query: KeyQuery, snapshot: Snapshot, options: MateOptions) -> tuple[object, ...]:
-    hits: KeyHits = Mate(3, options).search(query, snapshot.segments)
+def answer(query: KeyQuery, snapshot: Snapshot, options: PublishedOptions) -> tuple[object, ...]:
+    hits: KeyHits = PublishedMate(3, options).search(query, snapshot.segments)
     met = [
         KeyMatches(query).of(snapshot.segments[s], mapping.columns)
         for s, mapping in zip(hits.segment.tolist(), hits.mapping, strict=True)
@@ -59,13 +60,13 @@ def test_damage_is_told_or_does_no_harm(tmp_path: Path, rows: int) -> None:
     parts = (PostingsComponent(), SuperKeyComponent(SuperKeyOptions(bits=128)))
     lake = lake_of(tmp_path, [tables], True, components=parts)
     mine = pa.table({"a": tables[1].columns["few"][:50], "b": tables[1].columns["many"][:50]})
-    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), [0, 1])
-    expected = answer(query, lake.snapshot, MateOptions())
+    query = key_query(FrameTable(mine, ValueRules()), [0, 1])
+    expected = answer(query, lake.snapshot, PublishedOptions())
     told = 0
     for name in ("rows", "superkeys"):
         (file,) = (tmp_path / "segments" / "s0").glob(f"{name}*.lj")
         for number, what in enumerate(damaged(file, rng, 60)):
-            options = MateOptions(bounds=number % 2 == 0)
+            options = PublishedOptions(bounds=number % 2 == 0)
             try:
                 found = answer(query, Snapshot(lake.snapshot.location), options)
                 assert found == expected, (name, what)

@@ -18,13 +18,13 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.engines.composite.engine import Mate
-from lakejoin.engines.composite.query import KeyQuery, MateOptions, key_query
+from lakejoin.engines.composite.query import KeyQuery, key_query
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.lake import Lake
-from lakejoin.search.indexed_table import IndexedTable
 from lakejoin.search.key_search import KeyMatches
+from lakejoin.search.query_tables import IndexedTable
 from lakejoin.store.segment_tables import SegmentTables
+from published.mate import PublishedMate, PublishedOptions
 
 DATA = Path(
     os.environ.get("LAKEJOIN_TEST_DATA") or Path(__file__).parents[2].parent / "shared" / "data"
@@ -106,7 +106,7 @@ def test_proven_top_tens(lake: Lake, row_filter: str, bounds: bool) -> None:
             for row in ranked
             if row["in_proven_top10"] == "1"
         }
-        hits = Mate(TOP, MateOptions(row_filter, bounds)).search(query, segments, own)
+        hits = PublishedMate(TOP, PublishedOptions(row_filter, bounds)).search(query, segments, own)
         scores = list(proven.values())
         for i, matched in enumerate(hits.matched.tolist()):
             segment = segments[int(hits.segment[i])]

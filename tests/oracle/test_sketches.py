@@ -13,11 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.engines.containment.lsh_ensemble import (
-    band_errors,
-    choose_bands_by_error,
-    choose_bands_by_recall,
-)
+from lakejoin.engines.containment.lsh_ensemble import choose_bands_by_recall
 from lakejoin.errors import DamagedIndex, InputError
 from lakejoin.kernels.minhash import estimate_shared, score_counts, sketch
 from lakejoin.locations import Location
@@ -27,10 +23,10 @@ from lakejoin.store.sketches import (
     SCHEMES,
     Sketches,
     SketchOptions,
-    equal_depth_uppers,
     optimal_uppers,
     write_sketches,
 )
+from published.lsh_ensemble import band_errors, choose_bands_by_error, equal_depth_uppers
 
 _QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 _SCHEMES = sorted(SCHEMES)
@@ -263,7 +259,6 @@ def test_no_signatures_at_all(tmp_path: Path) -> None:
         {"permutations": 512},
         {"partitions": 0},
         {"scheme": "slow"},
-        {"partitioning": "none"},
     ],
 )
 def test_options_that_cannot_be(wrong: dict[str, Any]) -> None:

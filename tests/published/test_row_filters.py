@@ -18,7 +18,7 @@ from lakejoin.locations import Location
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.segment import Segment, add_components
-from lakejoin.store.super_keys import RowFilter, SuperKeyComponent, SuperKeyOptions, SuperKeys
+from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent, SuperKeyOptions, SuperKeys
 from oracle import superkeys as oracle
 from oracle.lakes import PlainTable
 from published.row_filters import (
@@ -196,7 +196,7 @@ class _Wrong:
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(key_lakes(), st.sampled_from(list(PUBLISHED.values())), st.sampled_from(SIZES))
 def test_no_filter_loses_a_row(
-    drawn: tuple[list[list[PlainTable]], PlainTable], row_filter: type[RowFilter], bits: int
+    drawn: tuple[list[list[PlainTable]], PlainTable], row_filter: type[BloomFilter], bits: int
 ) -> None:
     groups, mine = drawn
     with key_lake(groups, keys=SuperKeyOptions(bits=bits), row_filter=row_filter) as lake:

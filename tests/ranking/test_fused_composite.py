@@ -28,9 +28,9 @@ from lakejoin.ranking.composite_keys import UNIQUE, find_composite_keys
 from lakejoin.ranking.join_candidates import JoinCandidate
 from lakejoin.ranking.join_score import Signals
 from lakejoin.ranking.row_agreement import find_first_rows, find_rows, first_row_of_each
-from lakejoin.search.external_table import ExternalTable, FrameRows
 from lakejoin.search.options import SearchOptions
 from lakejoin.search.query_columns import ColumnChoice
+from lakejoin.search.query_tables import FrameTable
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from search.key_lakes import key_lake, tables
 
@@ -83,7 +83,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
 
 def mine_of(rows: Sequence[Sequence[str | None]], *columns: str) -> QueryTable:
     arrays = [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)]
-    return ExternalTable(FrameRows(pa.Table.from_arrays(arrays, list(columns))), ValueRules())
+    return FrameTable(pa.Table.from_arrays(arrays, list(columns)), ValueRules())
 
 
 def by_name(ways: Sequence[JoinCandidate]) -> dict[str, JoinCandidate]:
@@ -153,7 +153,7 @@ def test_rows_must_agree_more_than_those_with_an_equal_part(tmp_path: Path) -> N
 
 def alone(lake: Lake, mine: QueryTable) -> list[JoinCandidate]:
     """Ways by the first column, which is believed where it meets at all."""
-    answer = lake._searcher.search(mine, 0, SearchOptions(k=10, others=True))
+    answer = lake._searcher.search(mine, ColumnChoice((0,)), SearchOptions(k=10, others=True))
     signals = Signals(100, 1.0, 0.02, 1.0)
     return [JoinCandidate((mine.column_names[0],), one, signals) for one in answer]
 
@@ -220,7 +220,7 @@ def test_the_chance_is_the_share_of_wrong_combinations(
     if not len(query):
         return
     ways = KeyCandidates(own, (0, 1))
-    answer = lake._searcher.search_key(own, ColumnChoice((0, 1), (None, None)), SearchOptions(k=9))
+    answer = lake._searcher.search(own, ColumnChoice((0, 1), (None, None)), SearchOptions(k=9))
     for one in answer:
         found = one.found
         assert found is not None

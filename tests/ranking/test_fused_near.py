@@ -31,9 +31,10 @@ from lakejoin.ranking.meaning_candidates import (
     find_unmatched_positions,
     sample_query_positions,
 )
-from lakejoin.search.external_table import ExternalTable, FrameRows
 from lakejoin.search.lake_background import look_like_words, mix_texts
 from lakejoin.search.options import SearchOptions
+from lakejoin.search.query_columns import ColumnChoice
+from lakejoin.search.query_tables import FrameTable
 from lakejoin.store.distance_limits import EARTH_RADIUS, METRES, DistanceLimit
 from lakejoin.store.point_sets import PointsComponent
 from lakejoin.store.postings import PostingsComponent
@@ -49,7 +50,7 @@ METRE = math.degrees(1 / EARTH_RADIUS)  # of latitude
 
 def mine_of(columns: dict[str, Sequence[str | None]]) -> QueryTable:
     arrays = [pa.array(list(cells), pa.string()) for cells in columns.values()]
-    return ExternalTable(FrameRows(pa.Table.from_arrays(arrays, list(columns))), ValueRules())
+    return FrameTable(pa.Table.from_arrays(arrays, list(columns)), ValueRules())
 
 
 def by_name(ways: Sequence[JoinCandidate]) -> dict[str, JoinCandidate]:
@@ -220,7 +221,7 @@ def test_only_values_without_an_equal_partner_are_asked_for(archive: Lake) -> No
     searcher = archive._searcher
     mine = mine_of({"institute": [*NAMES[:40], *MISSPELT[40:]]})
     query = mine.query(0)
-    answer = searcher.search(mine, 0, SearchOptions(k=5))
+    answer = searcher.search(mine, ColumnChoice((0,)), SearchOptions(k=5))
     equal = [JoinCandidate(("institute",), one, Signals(60, 1.0, 0.02, 1.0)) for one in answer]
     assert find_unmatched_positions(query, equal).tolist() == []
     assert find_meaning_candidates(searcher, mine, 0, find_unmatched_positions(query, equal)) == []

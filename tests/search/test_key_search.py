@@ -550,13 +550,13 @@ def test_an_index_without_super_keys(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_once(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakejoin.search.external_table import FileRows
+    from lakejoin.search.query_tables import FileTable
 
     path = tmp_path / "mine.csv"
     path.write_text("first,last,country\nAnn,Lee,US\nBob,Ray,UK\n")
     read: list[str] = []
-    batches = FileRows.batches
-    monkeypatch.setattr(FileRows, "batches", lambda file: read.append(file.name) or batches(file))
+    batches = FileTable.batches
+    monkeypatch.setattr(FileTable, "batches", lambda file: read.append(file.name) or batches(file))
     answer = lake.composite(path, on=KEY)
     assert answer[0].matched == 2 and len(read) == 1
     assert answer[0].sql() and len(read) == 2

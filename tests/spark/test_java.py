@@ -57,7 +57,7 @@ def test_java_home_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setenv("PATH", str(on_path / "bin"))
     found = find_java()
     assert (found.path, found.version, found.source) == (home, 21, "JAVA_HOME")
-    assert found.java == home / "bin" / "java"
+    assert found.path / "bin" / "java" == home / "bin" / "java"
 
 
 @pytest.mark.parametrize("bad", ["old", "empty", "missing", "a file"])
@@ -138,7 +138,9 @@ def test_runtime_without_the_vector_module_gets_a_wrapper(
     assert found.path.is_relative_to(tmp_path / "cache")
     assert found.version == 25
     arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "", "two words", "$x", "-version"]
-    said = subprocess.run([found.java, *arguments], capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [found.path / "bin" / "java", *arguments], capture_output=True, text=True, check=True
+    )
     assert said.stdout.splitlines() == ["-Xmx1g", "", "two words", "$x", "-version"]
     # A child process that inherits the wrapper as its JAVA_HOME keeps it as it is.
     monkeypatch.setenv("JAVA_HOME", str(found.path))

@@ -16,7 +16,7 @@ from lakejoin.locations import Location
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
 from lakejoin.store.segment_builder import SegmentBuilder
-from lakejoin.store.super_keys import BloomFilter, RowFilter, SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent, SuperKeyOptions
 from oracle import superkeys as oracle
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from published.row_filters import filtered_segment
@@ -52,7 +52,7 @@ def segment_of(
     folder: Path | str,
     tables: list[PlainTable],
     bits: int = 128,
-    row_filter: type[RowFilter] = BloomFilter,
+    row_filter: type[BloomFilter] = BloomFilter,
 ) -> Segment:
     builder = SegmentBuilder(Location.of(folder) / "s")
     for table in tables:

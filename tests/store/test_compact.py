@@ -59,7 +59,7 @@ def _node(compact: CompactVectors, leaf: int) -> int:
 def written(tmp_path: Path, vectors: np.ndarray[Any, Any]) -> tuple[Location, Any]:
     place = Location.of(str(tmp_path)) / "x.lj"
     with ArrayFileWriter(place) as out:
-        write_compact_vectors(MatrixSource(vectors), out, prefix="a_")
+        write_compact_vectors(MatrixSource(vectors), out)
     return place, out.record
 
 
@@ -68,7 +68,7 @@ def written(tmp_path: Path, vectors: np.ndarray[Any, Any]) -> tuple[Location, An
 def test_a_file_gives_the_same(tmp_path: Path, count: int, dimension: int) -> None:
     vectors = vectors_of("random", count, dimension, np.random.default_rng(1))
     made = CompactVectors.build(MatrixSource(vectors))
-    opened = CompactVectors.open(ArrayFile(*written(tmp_path, vectors)), "a_")
+    opened = CompactVectors.open(ArrayFile(*written(tmp_path, vectors)))
     for name in ("axes", "scale", "blocks", "rest", "order", "low", "high", "span"):
         assert np.array_equal(getattr(made, name), getattr(opened, name)), name
     assert (opened.count, opened.dimension, opened.zeros) == (count, dimension, False)
@@ -115,7 +115,7 @@ def test_damage_is_found_when_it_is_read(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 255
     path.write_bytes(data)
-    compact = CompactVectors.open(ArrayFile(place, record), "a_")
+    compact = CompactVectors.open(ArrayFile(place, record))
     with pytest.raises(DamagedIndex, match="checksum"):
         list(CandidateFinder(compact).find(vectors[:3], 2.0, "flat"))
 

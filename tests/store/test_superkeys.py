@@ -27,7 +27,6 @@ from lakejoin.store.manifest import Manifest, read_manifest
 from lakejoin.store.segment import Segment, add_components
 from lakejoin.store.super_keys import (
     BloomFilter,
-    RowFilter,
     SuperKeyComponent,
     SuperKeyOptions,
     SuperKeys,
@@ -220,7 +219,7 @@ def test_other_super_keys_come_without_reading_files(
         index(lake, super_key_bits=100)
 
 
-def with_kind(home: Path, row_filter: type[RowFilter]) -> None:
+def with_kind(home: Path, row_filter: type[BloomFilter]) -> None:
     """Turns an index into one as older versions built it, with super keys of another kind."""
     manifest = read_manifest(Location.of(home))
     component = SuperKeyComponent(SuperKeyOptions(bits=256), row_filter)
@@ -236,7 +235,7 @@ def with_kind(home: Path, row_filter: type[RowFilter]) -> None:
 
 @pytest.mark.parametrize("row_filter", PUBLISHED.values())
 def test_super_keys_of_another_kind_are_rebuilt(
-    row_filter: type[RowFilter],
+    row_filter: type[BloomFilter],
     lake: Path,
     index: Index,
     tmp_path: Path,

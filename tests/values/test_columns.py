@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.model import ColumnData, ValueRules, null_id
-from lakejoin.values.column_encoder import ColumnChunk, ColumnEncoder, encode_column, encode_query
+from lakejoin.values.column_encoder import ColumnChunk, ColumnEncoder, encode_query
 from oracle import values as oracle
 from oracle.lakes import encode_table
 
@@ -228,7 +228,7 @@ def test_many_distinct_texts() -> None:
     rng = np.random.default_rng(5)
     numbers = rng.integers(0, 60_000, 200_000)
     texts = pa.array(np.char.add("Key-", numbers.astype(str)))
-    data = encode_column("c", pa.chunked_array([texts.slice(0, 7), texts.slice(7)]))
+    data = encode_query(pa.chunked_array([texts.slice(0, 7), texts.slice(7)]))
     lowered = [f"key-{n}" for n in numbers.tolist()]
     assert data.tokens.to_pylist() == list(dict.fromkeys(lowered))
     of_cell = data.spelling_token[data.cells - np.uint32(len(data.tokens))]

@@ -99,7 +99,6 @@ class CheckedEncoder(FunctionEncoder):
 
     @property
     def identity(self) -> str:
-        """The identity that the encoder states."""
         return self._identity
 
 
@@ -116,7 +115,6 @@ def _import_library(library: str, extra: str, path: Path) -> Any:
 
 
 def _fingerprints(path: Path) -> dict[str, str]:
-    """The fingerprint of each file of a model, by name."""
     if path.is_file():
         return {path.name: fingerprint(path)}
     suffixes = {".safetensors", ".bin", ".onnx", ".json"}

@@ -24,6 +24,13 @@ from lakejoin.encoders.text_preparation import (
     to_text_array,
 )
 from lakejoin.errors import InputError
+from lakejoin.kernels.word_kernels import (
+    LONGEST_WORD,
+    compute_word_scales,
+    hash_character_grams,
+    pool_texts,
+    split_words,
+)
 from lakejoin.model import Array, string_buffers
 
 VERSION = "1"
@@ -128,12 +135,6 @@ class MixedEncoder(BaseEncoder):
         return out
 
     def _encode(self, texts: Any, out: Array) -> None:
-        from lakejoin.kernels.word_kernels import (
-            compute_word_scales,
-            hash_character_grams,
-            pool_texts,
-        )
-
         text_words, codes, words = _words_of(fold_for_encoding(texts))
         if self._mix.expand:
             text_words, codes, words = abbreviations().expand(text_words, codes, words)
@@ -167,8 +168,6 @@ class MixedEncoder(BaseEncoder):
 
 def _words_of(texts: Any) -> tuple[Array, Array, Any]:
     """Split texts into words; returns (word offsets of each text, word codes, distinct words)."""
-    from lakejoin.kernels.word_kernels import LONGEST_WORD, split_words
-
     offsets, data = string_buffers(texts)
     size = int(offsets[-1] - offsets[0])
     text_words = np.empty(len(texts) + 1, np.int64)

@@ -18,6 +18,8 @@ import xxhash
 
 from lakejoin.encoders.protocol import Texts
 from lakejoin.errors import InputError
+from lakejoin.kernels import word_kernels
+from lakejoin.kernels.word_kernels import BLANK, GAP, LETTER, STREET, STREET_LAST, expand_words
 from lakejoin.model import Array, string_buffers
 
 
@@ -36,8 +38,6 @@ class Abbreviations:
 
     def expand(self, text_words: Array, codes: Array, distinct: Any) -> tuple[Array, Array, Any]:
         """Replace short forms by long ones; returns (text offsets, codes, distinct words)."""
-        from lakejoin.kernels.word_kernels import expand_words
-
         which = pc.fill_null(pc.index_in(distinct, self.shorts), len(self.shorts)).to_numpy()
         if len(which) == 0 or which.min() == len(self.shorts):
             return text_words, codes, distinct
@@ -68,8 +68,6 @@ class Abbreviations:
         return new_text_words, new_codes[:count], pa.concat_arrays([distinct, self.longs])
 
     def _streets_of(self, distinct: Any) -> Array:
-        from lakejoin.kernels.word_kernels import STREET, STREET_LAST
-
         kinds = np.zeros(len(distinct), np.uint8)
         for words, kind in ((self.streets, STREET), (self.last_streets, STREET_LAST)):
             kinds[pc.is_in(distinct, words).to_numpy(zero_copy_only=False)] = kind
@@ -84,8 +82,6 @@ def abbreviations() -> Abbreviations:
     >>> rules.shorts.to_pylist()[:3]
     ['apr', 'apt', 'aug']
     """
-    from lakejoin.kernels import word_kernels
-
     text = files("lakejoin.encoders").joinpath("abbreviations.csv").read_text(encoding="utf-8")
     rows = sorted(csv.DictReader(text.splitlines()), key=lambda row: row["short"])
     when_codes = {
@@ -192,8 +188,6 @@ def letter_kinds() -> Array:
     >>> [int(table[ord(c)]) for c in "aß9東😀+ "]
     [1, 1, 1, 1, 1, 0, 2]
     """
-    from lakejoin.kernels.word_kernels import BLANK, GAP, LETTER
-
     table = np.full(_KINDS, GAP, np.uint8)
     for point in range(_KINDS):
         char = chr(point)

@@ -25,6 +25,13 @@ from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
 from lakejoin.encoders.protocol import EncoderSpec
 from lakejoin.encoders.text_preparation import fold_for_encoding
 from lakejoin.errors import InputError, UnreadableFile
+from lakejoin.kernels.hashes import hash_strings
+from lakejoin.kernels.subwords import (
+    copy_spans,
+    find_fasttext_entries,
+    find_word2vec_entries,
+    hash_subwords,
+)
 from lakejoin.model import Array, string_buffers
 
 _FORM = 2
@@ -163,8 +170,6 @@ def _text_blocks(path: Path, file: BinaryIO) -> Iterator[tuple[Any, Array]]:
 
 
 def _binary_blocks(path: Path, at: int, count: int, dimension: int) -> Iterator[tuple[Any, Array]]:
-    from lakejoin.kernels.subwords import copy_spans, find_word2vec_entries
-
     data = np.memmap(path, np.uint8, "r")
     for first in range(0, count, _BLOCK):
         size = min(_BLOCK, count - first)
@@ -184,7 +189,6 @@ def _binary_blocks(path: Path, at: int, count: int, dimension: int) -> Iterator[
 
 
 def _convert(path: Path, out: Path) -> None:
-    """Write a file's vectors as flat arrays into a folder."""
     word_blocks = []
     rows = dimension = 0
     with (out / "vectors.raw").open("wb") as file:
@@ -248,8 +252,6 @@ _SEED = np.uint64(0x9D2C5680A1B2C3D4)
 
 
 def compute_word_hashes(words: Any) -> Array:
-    from lakejoin.kernels.hashes import hash_strings
-
     out = np.empty(len(words), np.uint64)
     offsets, data = string_buffers(words)
     hash_strings(offsets, data, _SEED, out)
@@ -258,8 +260,6 @@ def compute_word_hashes(words: Any) -> Array:
 
 def read_words(data: Array, begins: Array, ends: Array) -> tuple[Any, Array]:
     """Read the words at these spans; returns those that are valid UTF-8, and their indices."""
-    from lakejoin.kernels.subwords import copy_spans
-
     lengths = ends - begins
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     letters = np.empty(int(offsets[-1]), np.uint8)
@@ -338,8 +338,6 @@ class FastTextWords:
         self.settings: dict[str, Any] = {"vectors": fingerprint(path), "meaning": self.dimension}
 
     def _read(self, path: Path, data: Any) -> None:
-        from lakejoin.kernels.subwords import find_fasttext_entries
-
         (version,) = struct.unpack("<i", data[4:8].tobytes())
         if version != _MODEL_VERSION:
             raise UnreadableFile(
@@ -377,8 +375,6 @@ class FastTextWords:
         self._vocabulary = Vocabulary.of(texts.filter(is_word), entries[is_word])
 
     def look_up(self, words: Any) -> WordRows:
-        from lakejoin.kernels.subwords import hash_subwords
-
         known = self._vocabulary.rows_of(words)
         text = string_buffers(words)
         offsets = np.zeros(len(words) + 1, np.int64)

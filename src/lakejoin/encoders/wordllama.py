@@ -20,6 +20,7 @@ from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
 from lakejoin.encoders.protocol import EncoderSpec
 from lakejoin.encoders.text_preparation import capitals
 from lakejoin.errors import MissingDependency
+from lakejoin.kernels.subwords import fill_merges, merge_words
 from lakejoin.model import Array, string_buffers
 
 DIMENSION = 128  # of the 256 dimensions of a token vector: see docs/encoders.md
@@ -54,8 +55,6 @@ class WordllamaWords:
         }
 
     def _set_vocabulary(self, token_ids: dict[str, int], merges: list[Any]) -> None:
-        from lakejoin.kernels.subwords import fill_merges
-
         self._mark = token_ids[_MARK]
         singles = {ord(token): id for token, id in token_ids.items() if len(token) == 1}
         self._singles = np.full(max(singles) + 1, -1, np.int32)
@@ -75,8 +74,6 @@ class WordllamaWords:
         self._weights[:_FIRST_MERGED] = 1.0
 
     def look_up(self, words: Any) -> WordRows:
-        from lakejoin.kernels.subwords import merge_words
-
         offsets, data = string_buffers(words)
         at = np.empty(len(words) + 1, np.int64)
         rows = np.empty(int(offsets[-1] - offsets[0]) + len(words), np.int32)

@@ -138,7 +138,6 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def _taken(hits: Any, order: Array) -> Any:
-    """The hits at these positions, in this order."""
     positions = order.tolist()
     selected: dict[str, Any] = {}
     for column in fields(hits):

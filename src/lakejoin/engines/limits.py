@@ -10,13 +10,11 @@ from lakejoin.errors import InputError
 
 
 def check_k(k: Any) -> None:
-    """Raise an error unless `k` is a positive integer (and no bool)."""
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise InputError(f"k must be a positive integer, not {k!r}")
 
 
 def check_share(share: Any, name: str) -> None:
-    """Raise an error unless `share` is a number between 0 and 1."""
     number = isinstance(share, Real) and not isinstance(share, bool)
     if not number or math.isnan(share) or not 0.0 <= share <= 1.0:
         raise InputError(f"{name} must be a number between 0 and 1, not {share!r}")

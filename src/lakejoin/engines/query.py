@@ -114,7 +114,6 @@ def _first_written(data: ColumnData) -> pa.LargeStringArray:
 
 
 def make_lake_query(snapshot: Snapshot, segment_index: int, column: int, table: str) -> Query:
-    """Make a query from a column of the index."""
     segment = snapshot.segments[segment_index]
     rows = int(segment.column_rows[column])
     if segment.indexed[column]:
@@ -175,38 +174,37 @@ class ColumnSpellings:
 
 
 class QueryTable(Protocol):
-    """A table whose columns can be searched for."""
+    """A table whose columns can be searched for.
 
-    @property
-    def name(self) -> str:
-        """The name shown in the answer."""
+    `name` is shown in the answer, `column_names` may repeat, and `home` is (segment index, table
+    index) if the table is in the index.
+    """
 
-    @property
-    def column_names(self) -> Sequence[str]:
-        """The column names; they may repeat."""
+    name: str
+    column_names: Sequence[str]
+    home: tuple[int, int] | None = None
 
     @property
     def origin(self) -> TableOrigin:
         """Where SQL can read the rows."""
-
-    @property
-    def home(self) -> tuple[int, int] | None:
-        """(segment index, table index) if the table is in the index."""
 
     def rows(self) -> int:
         """The number of rows."""
 
     def notes(self) -> tuple[str, ...]:
         """Notes about how the table was read."""
+        return ()
 
     def profiles(self) -> Sequence[ColumnProfile]:
         """The profiles of all columns."""
 
     def profile(self, column_index: int) -> ColumnProfile:
         """The profile of one column."""
+        return self.profiles()[column_index]
 
     def read(self, column_indexes: Sequence[int]) -> None:
         """Encode some columns together, so that a file is read only once."""
+        del column_indexes  # a table of the index is encoded already
 
     def query(self, column_index: int) -> Query:
         """One column as a query."""
@@ -252,7 +250,6 @@ def unsearched_note(column: str, kind: ColumnType, all_columns: bool) -> list[st
 
 
 def is_searched(kind: ColumnType, all_columns: bool) -> bool:
-    """Whether an index searches columns of this type."""
     from lakejoin.store.segment_builder import SEARCHED_TYPES
 
     return kind is not ColumnType.EMPTY and (all_columns or kind in SEARCHED_TYPES)

@@ -98,7 +98,6 @@ _repaired = threading.local()
 
 
 def _repair(problem: UnicodeError) -> tuple[str, int]:
-    """Decode invalid bytes as Windows-1252, and count them."""
     if not isinstance(problem, UnicodeDecodeError):
         raise problem
     wrong = problem.object[problem.start : problem.end]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.errors import UnreadableFile
 from lakejoin.formats.charsets import Decoder, Utf8Blocks
@@ -41,10 +41,6 @@ from lakejoin.formats.table_stream import DEFAULT_LIMITS, Blob, ByteRange, Table
 from lakejoin.formats.typed_files import open_parquet, parquet_row_groups
 from lakejoin.model import ReadLimits, SourceFile
 from lakejoin.values.plain_columns import Losses
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _NO_BYTES = ByteRange(0, 0)
 _SPLITTABLE = ("utf-8", "utf-8-sig", "cp1252", "latin-1")
@@ -113,7 +109,6 @@ def scan_chunk(plan: ChunkPlan, index: int) -> CutScan:
 def resolve_chunks(
     plan: ChunkPlan, scans: Sequence[CutScan], limits: ReadLimits = DEFAULT_LIMITS
 ) -> list[FileChunk]:
-    """Combine the scans of all cuts into chunks."""
     source, form = plan.source, plan.format
     if form == "parquet":
         count = len(plan.row_groups)
@@ -262,7 +257,6 @@ class CutScan:
 
 
 def scan_json_lines(blob: Blob, cut: ByteRange) -> CutScan:
-    """Collect the keys of the JSON Lines in a cut."""
     keys: dict[str, None] = {}
     for block in _line_blocks(Blob(blob.name, blob.label, lambda: open_range(blob, cut))):
         values, _ = parse_lines(block)

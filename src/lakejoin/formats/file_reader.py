@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from lakejoin.errors import InputError, LakejoinError, MissingDependency, UnreadableFile
 from lakejoin.formats.file_kinds import (
@@ -36,10 +38,6 @@ from lakejoin.formats.table_stream import (
 from lakejoin.locations import Location
 from lakejoin.model import Dialect, ReadLimits, Skipped, SourceFile
 from lakejoin.values.plain_columns import Losses
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 __all__ = ["Table", "TableStream", "open_table", "open_tables", "read", "split_part"]
 
@@ -289,8 +287,6 @@ def _stream(
     answer: dict[str, Any], path: Path, limits: ReadLimits, scratch: _ScratchFolder
 ) -> TableStream:
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         for loss in answer["losses"]:
             losses.add(**loss)
         # Through the scratch folder, which has to live as long as the stream.

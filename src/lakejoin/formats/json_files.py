@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from lakejoin.errors import UnreadableFile
 from lakejoin.formats.charsets import decode_text, detect_charset, text_stream
@@ -14,10 +16,6 @@ from lakejoin.formats.table_stream import Blob, TableStream
 from lakejoin.model import ReadLimits
 from lakejoin.values.column_names import unique_names
 from lakejoin.values.plain_columns import Losses
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _HEAD = 1 << 16
 _WIDE = 1000
@@ -282,15 +280,11 @@ def text_batch(
     >>> text_batch([{"a": 1, "b": [1]}, {"a": "x"}], ["a", "b"], ["a", "b"]).to_pydict()
     {'a': ['1', 'x'], 'b': ['[1]', None]}
     """
-    import pyarrow as pa
-
     columns = [_text_column([row.get(key) for row in rows]) for key in keys]
     return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
 def _text_column(values: list[Any]) -> pa.Array:
-    import pyarrow as pa
-
     texts = [v if v is None or type(v) is str else _text(v) for v in values]
     try:
         return pa.array(texts, pa.string())

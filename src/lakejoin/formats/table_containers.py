@@ -7,8 +7,10 @@ import datetime
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
+
+import pyarrow as pa
 
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.formats.delimited.text_layout import find_start, join_header_rows
@@ -17,9 +19,6 @@ from lakejoin.model import ReadLimits, Skipped
 from lakejoin.quoting import quote_identifier
 from lakejoin.values.column_names import numbered_names, unique_names
 from lakejoin.values.plain_columns import Losses
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def open_sqlite(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
@@ -85,8 +84,6 @@ def _kind(connection: sqlite3.Connection, table: str, column: str) -> str:
 def _table_batch(
     rows: list[tuple[Any, ...]], kinds: list[str], names: tuple[str, ...]
 ) -> pa.RecordBatch:
-    import pyarrow as pa
-
     types = {"integer": pa.int64(), "real": pa.float64()}
     columns = []
     for values, kind in zip(zip(*rows, strict=True), kinds, strict=True):
@@ -98,8 +95,6 @@ def _table_batch(
 
 
 def _text_array(values: tuple[Any, ...]) -> pa.Array:
-    import pyarrow as pa
-
     if all(v is None or isinstance(v, bytes) for v in values):
         return pa.array(values, pa.binary())  # later becomes text or base64, like all bytes
     texts = [v if v is None or isinstance(v, str) else _text(v) for v in values]
@@ -173,8 +168,6 @@ def _filled_width(row: list[Any]) -> int:
 
 
 def _sheet_batch(rows: list[list[Any]], names: tuple[str, ...]) -> pa.RecordBatch:
-    import pyarrow as pa
-
     columns = list(zip(*rows, strict=True))[: len(names)]
     arrays = [pa.array(list(map(cell_text, column)), pa.string()) for column in columns]
     return pa.RecordBatch.from_arrays(arrays, names=list(names))

@@ -9,16 +9,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
 
 from lakejoin.errors import LakejoinError, MissingDependency, UnreadableFile
 from lakejoin.locations import Location
 from lakejoin.model import Dialect, Loss, ReadLimits, SourceFile
 from lakejoin.values.plain_columns import Losses, plain_batch
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 DEFAULT_LIMITS = ReadLimits()
 
@@ -44,7 +42,6 @@ class TableStream:
 
     @property
     def losses(self) -> list[Loss]:
-        """What was lost so far."""
         return self._losses.to_list()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -73,8 +70,6 @@ class Table:
     @staticmethod
     def of(stream: TableStream) -> Table:
         """Read a stream to its end."""
-        import pyarrow as pa
-
         batches = list(stream.batches())
         if batches:
             rows = pa.Table.from_batches(_same_schema(batches))
@@ -115,8 +110,6 @@ class Table:
 
 def _same_schema(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """Batches of one schema: a column whose type changes between batches becomes text."""
-    import pyarrow as pa
-
     first = batches[0].schema
     if all(b.schema.equals(first) for b in batches):
         return batches

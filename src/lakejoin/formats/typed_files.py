@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as t
 
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.formats.table_stream import Blob, TableStream, wrap_library_errors
 from lakejoin.model import ReadLimits
 from lakejoin.values.column_names import unique_names
 from lakejoin.values.plain_columns import Losses, to_json_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @contextmanager
@@ -32,7 +32,6 @@ def _parquet_file(blob: Blob) -> Iterator[Any]:
 def open_parquet(
     blob: Blob, limits: ReadLimits, row_groups: tuple[int, ...] | None = None
 ) -> TableStream:
-    """Open a Parquet file, or some of its row groups."""
     with _parquet_file(blob) as file:
         raw, rows = file.schema_arrow.names, file.metadata.num_rows
         size = sum(_row_group_sizes(file))
@@ -96,8 +95,6 @@ def _open_stored(
 
 @contextmanager
 def _arrow_file(blob: Blob) -> Iterator[_Stored]:
-    import pyarrow as pa
-
     with wrap_library_errors(blob, "damaged Arrow file"), blob.random_access() as where:
         source = pa.memory_map(where) if isinstance(where, str) else where
         with pa.ipc.open_file(source) as file:
@@ -107,8 +104,6 @@ def _arrow_file(blob: Blob) -> Iterator[_Stored]:
 
 @contextmanager
 def _arrow_stream(blob: Blob) -> Iterator[_Stored]:
-    import pyarrow as pa
-
     with (
         wrap_library_errors(blob, "damaged Arrow stream"),
         blob.open() as source,
@@ -140,9 +135,6 @@ def _names(
 def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Check that all offsets lie within the batch: Arrow trusts a file, and a bad offset would read
     or write foreign memory. Texts that are not UTF-8 pass, since they are repaired later."""
-    import pyarrow as pa
-    import pyarrow.types as t
-
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid:
@@ -207,8 +199,6 @@ def _fields(schema: Any) -> list[tuple[str, pa.DataType | None]]:
 
 
 def _arrow_type(kind: Any) -> pa.DataType | None:
-    import pyarrow as pa
-
     if isinstance(kind, list):
         others = [k for k in kind if k != "null"]
         return _arrow_type(others[0]) if len(others) == 1 else None
@@ -233,8 +223,6 @@ def _arrow_type(kind: Any) -> pa.DataType | None:
 
 
 def _logical_type(kind: dict[str, Any]) -> pa.DataType | None:
-    import pyarrow as pa
-
     known = {
         "date": pa.date32(),
         "timestamp-millis": pa.timestamp("ms", "UTC"),
@@ -251,8 +239,6 @@ def _logical_type(kind: dict[str, Any]) -> pa.DataType | None:
 def _batch(
     rows: list[Any], fields: list[tuple[str, pa.DataType | None]], names: tuple[str, ...]
 ) -> pa.RecordBatch:
-    import pyarrow as pa
-
     records = rows if isinstance(rows[0], dict) else [{"value": row} for row in rows]
     columns = []
     for name, kind in fields:

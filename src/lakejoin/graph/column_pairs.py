@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.model import Array
 from lakejoin.store.graph_files import ColumnPairs, column_keys, concat_pairs
 from lakejoin.store.segment_tables import SegmentTables
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.store.segment import Segment
 
 
@@ -47,13 +47,11 @@ class JoinableColumns:
 
     @cached_property
     def tables(self) -> Array:
-        """The table of each column."""
         first = SegmentTables(self.segment).first
         return np.asarray(np.searchsorted(first, self.columns, side="right") - 1)
 
     @cached_property
     def weights(self) -> Array:
-        """How many values each group has."""
         return np.diff(self.segment.postings.group_start().astype(np.int64))
 
     @cached_property
@@ -262,8 +260,6 @@ def _number_values(
 
     Texts decide: values with the same hash almost always equal the first of them.
     """
-    import pyarrow.compute as pc
-
     if not len(keys):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     begins = np.concatenate(([True], keys[1:] != keys[:-1]))
@@ -284,8 +280,6 @@ def _number_values(
 
 
 def _texts(segments: Sequence[Segment], codes: Array, owners: Array) -> pa.LargeStringArray:
-    import pyarrow as pa
-
     by_owner = np.argsort(owners, kind="stable")
     texts = []
     for segment_index in np.unique(owners).tolist():

@@ -43,7 +43,6 @@ class GraphNodes:
         return np.asarray(self._first_column[segment] + column)
 
     def tables_of(self, columns: Array) -> Array:
-        """The table of each column."""
         tables = np.empty(len(columns), dtype=np.int64)
         for segment, here, local in _by_segment(columns, self._first_column):
             table = np.searchsorted(self._segment_tables[segment].first, local, side="right") - 1
@@ -51,12 +50,10 @@ class GraphNodes:
         return tables
 
     def columns_of(self, tables: Array) -> Iterator[tuple[int, Array]]:
-        """(segment, columns in it) for the given tables."""
         for segment, _, local in _by_segment(np.sort(tables), self._first_table):
             yield segment, self._segment_tables[segment].columns_of(local)
 
     def first_columns(self, segment: int) -> Array:
-        """The first column of each table of a segment."""
         return self._segment_tables[segment].first
 
     @cached_property
@@ -78,22 +75,18 @@ class GraphNodes:
         return numeric
 
     def profile(self, name: str, columns: Array) -> Array:
-        """One field of the columns' profiles."""
         values = np.empty(len(columns))
         for segment, here, local in _by_segment(columns, self._first_column):
             values[here] = self._segment_tables[segment].profile(name)[local]
         return values
 
     def table_names(self, tables: Array) -> pa.ChunkedArray:
-        """The name of each table."""
         return self._names("tables", tables, self._first_table)
 
     def column_names(self, columns: Array) -> pa.ChunkedArray:
-        """The name of each column."""
         return self._names("columns", columns, self._first_column)
 
     def rows(self, tables: Array) -> Array:
-        """The number of rows of each table."""
         row_counts = np.empty(len(tables), dtype=np.int64)
         for segment, here, local in _by_segment(tables, self._first_table):
             row_counts[here] = self._segment_tables[segment].rows[local]
@@ -145,14 +138,12 @@ class Edges:
         return len(self.shared)
 
     def take(self, chosen: Array) -> Edges:
-        """The edges at these positions, in this order, or where a mask is set."""
         return Edges(
             self.source[chosen], self.target[chosen], self.shared[chosen], self.share[chosen]
         )
 
 
 def concat_edges(parts: Sequence[Edges]) -> Edges:
-    """Concatenate edges."""
     none = np.zeros(0, dtype=np.int64)
     return Edges(
         np.concatenate([none, *(edges.source for edges in parts)]),

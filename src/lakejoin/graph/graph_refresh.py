@@ -55,7 +55,6 @@ class EarlierGraph:
 
     @property
     def new_segments(self) -> Array:
-        """Which segments of the index are not in the graph."""
         return self.earlier_index < 0
 
     @property
@@ -77,7 +76,6 @@ class EarlierGraph:
 
     @property
     def is_whole(self) -> bool:
-        """Whether none of its columns has been removed."""
         return bool((self.current_index >= 0).all()) and not len(self._dead)
 
     def alive(self, segment: Array, column: Array) -> Array:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.engines.limits import check_share
 from lakejoin.errors import InputError
@@ -17,8 +18,6 @@ from lakejoin.model import Array
 from lakejoin.store.graph_files import ColumnPairs, concat_pairs, cut_ranges
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.graph.graph_statistics import GraphStatistics
     from lakejoin.graph.neighborhood import Neighborhood
     from lakejoin.store.graph_files import GraphOptions

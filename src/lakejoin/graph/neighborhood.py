@@ -13,7 +13,9 @@ import numpy as np
 from lakejoin.errors import InputError
 from lakejoin.graph.graph_elements import Edges, concat_edges
 from lakejoin.graph.graph_export import edges_to_arrow
+from lakejoin.graph.ring_picture import draw_picture
 from lakejoin.model import Array
+from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
     from lakejoin.graph.join_graph import JoinGraph
@@ -95,8 +97,6 @@ class Neighborhood:
 
     def picture(self, path: str | os.PathLike[str]) -> None:
         """Draw an SVG file: the table in the middle, a ring around it for each join."""
-        from lakejoin.graph.ring_picture import draw_picture
-
         draw_picture(self, path)
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,8 +105,6 @@ class Neighborhood:
         return {"table": self.table, "reached": self.hops(), "steps": steps}
 
     def __repr__(self) -> str:
-        from lakejoin.text_format import format_percent
-
         reached = ", ".join(map(str, self.hops())) or "no"
         lines = [f"{self.table}: {reached} tables, by number of joins"]
         for step in self.steps:
@@ -119,7 +117,6 @@ class Neighborhood:
 def find_neighborhood(
     graph: JoinGraph, table: str, hops: int, min: float | None, numbers: bool
 ) -> Neighborhood:
-    """Find the neighborhood of a table of the graph."""
     if not 1 <= hops <= MOST_HOPS:
         raise InputError(f"hops must be between 1 and {MOST_HOPS}, not {hops}")
     nodes, shown = graph.nodes, EdgeFilter(min, numbers)
@@ -168,7 +165,6 @@ def reach_tables(graph: JoinGraph, begin: int, hops: int, shown: EdgeFilter) -> 
 
 
 def _best(graph: JoinGraph, edges: Edges) -> Edges:
-    """The best edge to each table, the best first."""
     source, target = graph.nodes.tables_of(edges.source), graph.nodes.tables_of(edges.target)
     order = np.lexsort((edges.target, edges.source, target, source, -edges.shared, -edges.share))
     _, first = np.unique(target[order], return_index=True)

@@ -29,7 +29,6 @@ _PAD, _HEAD, _WIDTH = 24.0, 64.0, 560.0  # margin; height of the heading; least 
 
 
 def draw_picture(around: Neighborhood, path: str | os.PathLike[str]) -> None:
-    """Write the picture to a file."""
     try:
         Path(path).write_text(render_svg(around), encoding="utf-8")
     except OSError as problem:

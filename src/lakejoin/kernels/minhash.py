@@ -1,4 +1,4 @@
-"""MinHash signatures of sets, LSH Ensemble partitions and bands, and estimates of shared values."""
+"""MinHash signatures of sets, LSH Ensemble partitions, and estimates of shared values."""
 
 from __future__ import annotations
 
@@ -80,32 +80,6 @@ def find_partition_ends(sizes: Array, counts: Array, partitions: int, ends: Arra
         j = choice[p, j] - 1
         p -= 1
     return best[d - 1]
-
-
-@kernel
-def compute_band_errors(
-    threshold: float, ratio: float, positions: int, nodes: Array, weights: Array, out: Array
-) -> None:
-    """Equations 2.22 to 2.24 for all (b, r): out[r - 1, b - 1] is (false positive, false negative).
-
-    `positions` is the length of a signature; `nodes` and `weights` integrate over [-1, 1].
-    """
-    upper = min(1.0, ratio)
-    for side in range(2):
-        low = 0.0 if side == 0 else min(threshold, upper)
-        high = min(threshold, upper) if side == 0 else upper
-        half = 0.5 * (high - low)
-        for k in range(nodes.shape[0]):
-            t = low + half * (1.0 + nodes[k])
-            weight = half * weights[k]
-            s = t / (ratio + 1.0 - t)
-            power = 1.0
-            for r in range(1, out.shape[0] + 1):
-                power *= s
-                miss = 1.0
-                for b in range(1, positions // r + 1):
-                    miss *= 1.0 - power
-                    out[r - 1, b - 1, side] += weight * (miss if side else 1.0 - miss)
 
 
 # -- estimates from counts -----------------------------------------------------------------------

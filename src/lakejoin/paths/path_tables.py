@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from lakejoin.engines.query import QueryTable
 from lakejoin.model import Array
-from lakejoin.search.indexed_table import IndexedTable
+from lakejoin.search.query_tables import IndexedTable
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.snapshot import Snapshot
 

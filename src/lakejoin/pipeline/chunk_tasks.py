@@ -11,19 +11,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lakejoin.errors import is_disk_full
+from lakejoin.formats.file_chunks import ChunkPlan, FileChunk, open_chunk, scan_chunk
 from lakejoin.locations import Location
 from lakejoin.model import ColumnData, Dialect, Loss, Skipped, SourceFile, TableData, string_buffers
 from lakejoin.pipeline.job import Job
 from lakejoin.pipeline.segment_tasks import SegmentWriter, encode_stream, watch_reader
 from lakejoin.pipeline.task_progress import ProgressReporter, find_suspects
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
-
-if TYPE_CHECKING:
-    from lakejoin.formats.file_chunks import ChunkPlan, FileChunk
-    from lakejoin.values.column_encoder import ColumnChunk
+from lakejoin.values.column_encoder import ColumnChunk, ColumnEncoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,6 @@ class ParsedChunk:
 
 def scan_cut(job: Job, batch: int, item: tuple[ChunkPlan, int]) -> Iterator[tuple[str, Any]]:
     """Find where records begin near one cut of a file."""
-    from lakejoin.formats.file_chunks import scan_chunk
-
     split, cut = item
     if find_suspects(job.scratch, batch):
         yield "broken", split.source.name
@@ -82,8 +78,6 @@ def parse_chunk(job: Job, batch: int, chunk: FileChunk) -> Iterator[tuple[str, A
 
 
 def _parse(job: Job, batch: int, chunk: FileChunk, attempt: str) -> ParsedChunk:
-    from lakejoin.formats.file_chunks import open_chunk
-
     stream = open_chunk(chunk, job.limits)
     encoders, rows = encode_stream(job, stream)
     location = job.scratch / f"chunk-{batch:06d}-{attempt}.lj"
@@ -112,7 +106,6 @@ def _parse(job: Job, batch: int, chunk: FileChunk, attempt: str) -> ParsedChunk:
 def assemble_table(
     job: Job, batch: int, chunks: Sequence[ParsedChunk]
 ) -> Iterator[tuple[str, Any]]:
-    """Assemble the chunks of one table into a segment of its own."""
     reporter = ProgressReporter(job.scratch, batch)
     begin = time.perf_counter()
     segments = SegmentWriter(job, batch)
@@ -149,8 +142,6 @@ def _table(job: Job, chunks: Sequence[ParsedChunk]) -> TableData:
 
 
 def _column(job: Job, name: str, index: int, chunks: Sequence[ParsedChunk]) -> ColumnData:
-    from lakejoin.values.column_encoder import ColumnEncoder
-
     encoder = ColumnEncoder(name, job.options.rules)
     for chunk in chunks:
         # Reopened for each column: mapped pages count as this worker's memory.
@@ -160,8 +151,6 @@ def _column(job: Job, name: str, index: int, chunks: Sequence[ParsedChunk]) -> C
 
 def _part(file: ArrayFile, index: int) -> ColumnChunk:
     import pyarrow as pa
-
-    from lakejoin.values.column_encoder import ColumnChunk
 
     offsets, data, cells = (
         file.array(f"{index}.{name}").all() for name in ("offsets", "bytes", "cells")

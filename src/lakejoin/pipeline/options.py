@@ -240,7 +240,6 @@ def index_options(old: Manifest, options: BuildOptions) -> IndexOptions:
 
 
 def _as_arguments(options: IndexOptions) -> tuple[str, ...]:
-    """The options of an index as command line arguments."""
     return (
         "--values " + ("folded" if options.rules.fold else "exact"),
         "--all-columns" if options.all_columns else "--key-columns",

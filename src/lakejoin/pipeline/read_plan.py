@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import LakejoinError
+from lakejoin.formats.file_chunks import ChunkPlan, FileChunk, plan_chunks, resolve_chunks
 from lakejoin.model import SourceFile
 from lakejoin.pipeline.job import Job, Outcome, TaskRounds, TaskRunner, Work
 from lakejoin.pipeline.task_progress import Listener, Progress
 
 if TYPE_CHECKING:
-    from lakejoin.formats.file_chunks import ChunkPlan, FileChunk
     from lakejoin.pipeline.chunk_tasks import ParsedChunk
     from lakejoin.store.segment import SegmentRecord
 
@@ -52,8 +52,6 @@ def read_lake(
 
 def _plan_chunks(job: Job, files: Sequence[SourceFile], chunk_bytes: int) -> dict[str, ChunkPlan]:
     """Where large files can be cut; a file that cannot be cut is read as a whole."""
-    from lakejoin.formats.file_chunks import plan_chunks
-
     plans = {}
     for file in files:
         if expected_bytes(file) <= 2 * chunk_bytes:
@@ -79,8 +77,6 @@ def _resolve_chunks(
     job: Job, plans: Mapping[str, ChunkPlan], scanned: Sequence[Outcome]
 ) -> dict[str, list[FileChunk]]:
     """The chunks of each file that can be cut exactly between records."""
-    from lakejoin.formats.file_chunks import resolve_chunks
-
     scans: dict[str, dict[int, Any]] = {name: {} for name in plans}
     for outcome in scanned:
         if outcome.kind == "scan":

@@ -14,6 +14,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from lakejoin.pipeline.search_tasks import (
     BatchQuery,
     GroupHits,
@@ -29,8 +31,6 @@ from lakejoin.search.options import SearchOptions
 from lakejoin.search.partitioned_search import check_partitionable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.search.query_columns import ColumnSelection
     from lakejoin.store.segment import SegmentRecord
     from lakejoin.store.snapshot import Snapshot
@@ -170,8 +170,6 @@ def _complete_packed(version: IndexVersion, work: bytes) -> bytes:
 def _complete_rows(
     version: IndexVersion, make: Callable[[str, QueryOutcome], pa.RecordBatch], work: bytes
 ) -> pa.RecordBatch:
-    import pyarrow as pa
-
     queries = pickle.loads(work)
     names = [query.name for query, _ in queries]
     outcomes = complete_answers(version, queries)
@@ -233,8 +231,6 @@ def _flatten(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _to_arrow(rows: list[dict[str, Any]], schema: str) -> pa.RecordBatch:
-    import pyarrow as pa
-
     types = {
         "string": pa.string(),
         "array<string>": pa.list_(pa.string()),

@@ -14,13 +14,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.errors import LakejoinError
+from lakejoin.formats.file_reader import split_part
 from lakejoin.inputs import resolve_table
 from lakejoin.locations import Location
 from lakejoin.search.answer import Answer
-from lakejoin.search.external_table import ambiguous_name_note, open_file_table
-from lakejoin.search.indexed_table import ForeignIndexedTable, IndexedTable
 from lakejoin.search.partitioned_search import (
     CompletingSearcher,
     PartitionHits,
@@ -28,6 +29,12 @@ from lakejoin.search.partitioned_search import (
     merge_partitions,
 )
 from lakejoin.search.query_columns import choose_columns
+from lakejoin.search.query_tables import (
+    ForeignIndexedTable,
+    IndexedTable,
+    ambiguous_name_note,
+    open_file_table,
+)
 from lakejoin.search.searcher import Searcher
 from lakejoin.store.snapshot import Snapshot
 
@@ -83,8 +90,6 @@ class QueryOutcome:
 def locate_queries(
     requests: Sequence[tuple[str, ColumnSelection, SearchOptions]], snapshot: Snapshot
 ) -> list[BatchQuery]:
-    from lakejoin.formats.file_reader import split_part
-
     homes = _homes([name for name, _, _ in requests], snapshot)
     queries: list[BatchQuery] = []
     for name, on, options in requests:
@@ -104,9 +109,6 @@ def locate_queries(
 
 def _homes(names: Sequence[str], snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """The (segment index, table index) of the live tables with these names, like `find_table`."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     homes: dict[str, tuple[int, int]] = {}
     left = pa.array(dict.fromkeys(names), pa.string())
     for segment_index in reversed(range(len(snapshot.segments))):
@@ -134,7 +136,6 @@ def _explain_missing(name: str, snapshot: Snapshot) -> LakejoinError:
 def find_hits(
     version: IndexVersion, segment_indexes: tuple[int, ...], query: BatchQuery
 ) -> GroupHits:
-    """Search the segments with these indexes."""
     searcher = _opened(version, segment_indexes).part
     try:
         table = _query_table(version, segment_indexes, query)

@@ -8,9 +8,11 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from lakejoin.errors import MissingDependency, UnreadableFile
+from lakejoin.formats.file_reader import open_tables, open_tables_isolated
+from lakejoin.formats.table_stream import Blob, TableStream
 from lakejoin.model import Skipped, SourceFile, TableData, TextEncoder
 from lakejoin.pipeline.job import Job, receive_encoder
 from lakejoin.pipeline.options import index_components
@@ -18,11 +20,7 @@ from lakejoin.pipeline.task_progress import ProgressReporter, find_suspects
 from lakejoin.store.meaning_vectors import StoredVectorEncoder, all_store_vectors
 from lakejoin.store.segment import Segment, SegmentRecord, add_components
 from lakejoin.store.segment_builder import SegmentBuilder, live_tables
-
-if TYPE_CHECKING:
-    from lakejoin.formats.table_stream import TableStream
-    from lakejoin.values.column_encoder import ColumnEncoder
-
+from lakejoin.values.column_encoder import ColumnEncoder
 
 # Even with one more table of 20,000 columns (the widest allowed), column ids fit 16 bits: that
 # halves the posting lists and keeps the counts of a search in the processor's cache.
@@ -46,7 +44,6 @@ class SegmentWriter:
         self.seconds = 0.0
 
     def add(self, table: TableData) -> int:
-        """Add a table; returns its number of cells."""
         if self._builder is None:
             name = f"{self._job.build}-{self._batch:06d}-{secrets.token_hex(4)}"
             self._builder = SegmentBuilder(self._job.segments / name, self._job.options.all_columns)
@@ -103,9 +100,6 @@ def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | 
 
     A `deadly` file killed an earlier attempt at its batch: it is read in a child right away.
     """
-    from lakejoin.formats.file_reader import open_tables, open_tables_isolated
-    from lakejoin.formats.table_stream import Blob
-
     done: set[str] = set()
     if not deadly:
         try:
@@ -156,8 +150,6 @@ def encode_stream(
 
     A stream that a child process has read, with limits of its own, need not be `watched`.
     """
-    from lakejoin.values.column_encoder import ColumnEncoder
-
     encoders = [ColumnEncoder(name, job.options.rules) for name in stream.column_names]
     rows = 0
     batches = stream.batches()

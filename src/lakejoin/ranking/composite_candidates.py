@@ -69,7 +69,7 @@ def find_composite_candidates(
     Those that match most are compared with chance, and the best of these row by row. The others are
     dropped: combinations of small numbers match anywhere.
     """
-    answer = searcher.search_key(query_table, key, SearchOptions("overlap", k=most, others=True))
+    answer = searcher.search(query_table, key, SearchOptions("overlap", k=most, others=True))
     key_candidates = KeyCandidates(query_table, key.column_indexes)
     candidates = _best(
         [key_candidates.quick(result) for result in answer if result.matched >= _FEWEST]

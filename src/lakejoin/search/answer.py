@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.engines.hits import Counters
 from lakejoin.engines.limits import check_k, check_share
@@ -23,8 +24,6 @@ from lakejoin.search.result import Result, ValueSource
 from lakejoin.search.tau_choice import Reach, TauCounts
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.composite.hits import KeyCounters
     from lakejoin.engines.meaning.hits import VectorCounters
     from lakejoin.render.report import Report
@@ -163,8 +162,6 @@ class Answer(AnswerBase[Result]):
 
     def to_arrow(self) -> pa.Table:
         """One row per result with the keys of `Result.to_dict`; `examples` become two columns."""
-        import pyarrow as pa
-
         rows = [result.to_dict() for result in self.results]
         for row in rows:
             examples = row.pop("examples")
@@ -199,7 +196,6 @@ class DetachedQuery:
         return self.size
 
     def texts_of(self, positions: Array) -> list[pa.LargeStringArray]:
-        """Nothing: there are no values."""
         del positions
         return []
 
@@ -243,8 +239,6 @@ class Failed:
 
 
 def _schema(near: bool) -> pa.Schema:
-    import pyarrow as pa
-
     text, whole, share = pa.string(), pa.int64(), pa.float64()
     return pa.schema(
         {
@@ -285,26 +279,24 @@ def search_each(
     """
     if threads is not None and threads < 1:
         raise InputError(f"threads must be at least 1, not {threads}")
-    return _run_each(queries, search, name_of, threads or os.cpu_count() or 1)
 
-
-def _run_each(
-    queries: Iterable[Any],
-    search: Callable[[Any], Answered],
-    name_of: Callable[[Any], tuple[str, ColumnSelection]],
-    threads: int,
-) -> Iterator[Answered | Failed]:
     def search_or_fail(query: Any) -> Answered | Failed:
         try:
             return search(query)
         except LakejoinError as problem:
             return Failed(*name_of(query), problem)
 
-    pending: deque[Future[Answered | Failed]] = deque()
+    return _run_each(queries, search_or_fail, threads or os.cpu_count() or 1)
+
+
+def _run_each(
+    queries: Iterable[Any], search: Callable[[Any], Answered], threads: int
+) -> Iterator[Answered]:
+    pending: deque[Future[Answered]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="lakejoin-search") as pool:
         try:
             for query in queries:
-                pending.append(pool.submit(search_or_fail, query))
+                pending.append(pool.submit(search, query))
                 if len(pending) >= threads * _AHEAD:
                     yield pending.popleft().result()
             while pending:

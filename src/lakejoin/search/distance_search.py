@@ -71,7 +71,6 @@ class DistanceSearch(NearSearch):
     # -- hits -------------------------------------------------------------------------------------
 
     def hits(self) -> VectorHits:
-        """The point sets with matches for the most query points, or with the most pairs."""
         query = self.query
         return self._engine.search(
             query.points,
@@ -111,7 +110,6 @@ class DistanceSearch(NearSearch):
         return np.asarray(pairs.distance / np.where(mine > 0, mine, 1.0))
 
     def notes(self, hits: VectorHits, results: Sequence[NearResult]) -> list[str]:
-        """Notes about how the points were read, and why nothing was found."""
         why = note_unlisted(results, "distance") if results else [self._why_nothing()]
         return [*self.query.notes, *why]
 

@@ -49,7 +49,6 @@ class EngineSearch(ABC):
 
     @property
     def column_index(self) -> int:
-        """The first of the columns."""
         return self.column_indexes[0]
 
     @abstractmethod
@@ -69,7 +68,6 @@ class EngineSearch(ABC):
 
     @property
     def least(self) -> int:
-        """How many values must match."""
         return max(1, count_for_share(self.query, self.options.min or 0.0))
 
     def locate(

@@ -9,14 +9,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.engines.query import Query, locate_codes
+from lakejoin.kernels.packing import intersect_groups
 from lakejoin.model import Array
+from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.values.column_names import make_names_unique
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.store.segment import Segment
 
 
@@ -62,8 +63,6 @@ class QueryCodes:
 
     def __call__(self, segment_index: int) -> tuple[Array, Array]:
         """The codes of the values a segment has, ascending, and their positions in the query."""
-        from lakejoin.store.dictionary import NOT_FOUND
-
         with self._lock:
             if self._cached is None or self._cached[0] != segment_index:
                 codes = locate_codes(self.query, segment_index, self.segments[segment_index])
@@ -83,9 +82,6 @@ class SharedValues:
 
 
 def find_shared_values(located: QueryCodes, segment_index: int, column: int) -> SharedValues:
-    """Find the values that the query shares with a searched column of a segment."""
-    from lakejoin.kernels.packing import intersect_groups
-
     codes, order = located(segment_index)
     postings = located.segments[segment_index].postings
     mine, theirs = np.empty((2, len(codes)), dtype=np.int64)
@@ -141,8 +137,6 @@ def list_unmatched(query: SearchedValues, meeting: SharedValues, limit: int | No
 def _to_table(query: SearchedValues, positions: Array, counts: dict[str, Array]) -> pa.Table:
     """A table of values with counts: in one column `value`, or in the key's columns, with
     underscores after names that are taken."""
-    import pyarrow as pa
-
     texts, names = query.texts_of(positions), ["value"]
     if len(texts) > 1:
         names = make_names_unique(query.columns, ("mine", "theirs"))
@@ -217,7 +211,6 @@ class MatchingPairs:
 
 
 def compute_near_evidence(query: SearchedValues, partners: MatchingPairs) -> Evidence:
-    """Compute the evidence from the pairs, with the median distance."""
     nearest = partners.distance[partners.first]
     return replace(
         compute_evidence(query, partners.shared_values),
@@ -246,8 +239,6 @@ def list_near_matches(
 ) -> pa.Table:
     """List the pairs, at most `limit`: the nearest first, or the `farthest`; all, or only
     `differing` values."""
-    import pyarrow as pa
-
     chosen = np.flatnonzero(~partners.same) if differing else np.arange(len(partners))
     distances = partners.distance[chosen]
     order = chosen[np.argsort(-distances if farthest else distances, kind="stable")[:limit]]

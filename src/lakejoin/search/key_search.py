@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from lakejoin.engines.composite.engine import Mate
 from lakejoin.engines.composite.hits import KeyHits, Mapping
+from lakejoin.engines.composite.key_cells import KeyLookup, key_ids_of_columns, open_mapped_rows
+from lakejoin.engines.composite.mapping_kernels import find_leaves
 from lakejoin.engines.composite.query import (
     KeyCodes,
     KeyQuery,
-    MateOptions,
     Trie,
     build_trie,
     key_query,
@@ -36,7 +37,6 @@ from lakejoin.text_format import format_percent
 from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
-    from lakejoin.engines.composite.key_cells import KeyLookup
     from lakejoin.engines.overlap.read_costs import ReadCosts
     from lakejoin.search.table_versions import Copies
     from lakejoin.store.segment import Segment
@@ -75,15 +75,12 @@ class KeySearch(EngineSearch):
         """
         k = self.options.k or _AT_FIRST
         while True:
-            hits = Mate(k, self._how).search(self.query, self.snapshot.segments, self.excluded)
+            hits = Mate(k, self._initial).search(self.query, self.snapshot.segments, self.excluded)
             if self.options.k or len(hits) < k or self.count_qualifying(hits) < k:
                 return hits
             k *= _TIMES
 
     @cached_property
-    def _how(self) -> MateOptions:
-        return MateOptions(initial=self._initial())
-
     def _initial(self) -> str | int:
         """The key column to fetch rows by: its position in the key, or the rule that chooses it."""
         initial, columns = self.options.initial, self.query.columns
@@ -109,7 +106,6 @@ class KeySearch(EngineSearch):
         return self.column_indexes.index(column_index)
 
     def release(self) -> None:
-        """Drop what the evidence cached of a segment."""
         self._meetings.forget()
 
     def count_qualifying(self, hits: KeyHits) -> int:
@@ -117,7 +113,6 @@ class KeySearch(EngineSearch):
         return int(np.count_nonzero(hits.matched >= self.least))
 
     def results(self, hits: KeyHits, copies: Copies) -> tuple[Result, ...]:
-        """The hits that contain enough, as results with names."""
         return tuple(self._result(i, hits, copies) for i in range(self.count_qualifying(hits)))
 
     def _result(self, i: int, hits: KeyHits, copies: Copies) -> Result:
@@ -142,7 +137,6 @@ class KeySearch(EngineSearch):
     # -- notes ------------------------------------------------------------------------------------
 
     def notes(self, hits: KeyHits, results: Sequence[Result]) -> list[str]:
-        """Notes about the key, and why nothing was found."""
         query, totals = self.query, self.snapshot.manifest.totals
         all_columns = self.snapshot.manifest.options.all_columns
         notes = []
@@ -201,7 +195,7 @@ class KeySearch(EngineSearch):
         if not self._under_names:
             return []
         free = replace(self.query, fixed=(None,) * len(self.query.columns))
-        hits = Mate(1, self._how).search(free, self.snapshot.segments, self.excluded)
+        hits = Mate(1, self._initial).search(free, self.snapshot.segments, self.excluded)
         if not len(hits) or hits.matched[0] <= more_than:
             return []
         places = self.segment_tables[int(hits.segment[0])]
@@ -307,15 +301,11 @@ class KeyMatches:
             return self._kept[1]
 
     def forget(self) -> None:
-        """Free what is kept of a segment; it is recomputed when needed."""
         with self._lock:
             self._kept = None
 
     def of(self, segment: Segment, mapping: Sequence[int]) -> SharedValues:
         """What the query shares with the columns `mapping` of a table (indexes in the segment)."""
-        from lakejoin.engines.composite.key_cells import key_ids_of_columns, open_mapped_rows
-        from lakejoin.engines.composite.mapping_kernels import find_leaves
-
         held = open_mapped_rows(segment, super_keys=False)
         numbers = np.empty((len(mapping), int(segment.column_rows[mapping[0]])), dtype=np.int32)
         pending = held.pending()

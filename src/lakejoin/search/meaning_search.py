@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.encoders import Encoder, open_encoder
 from lakejoin.encoders.protocol import describe_difference
@@ -36,8 +37,6 @@ from lakejoin.store.meaning_vectors import TEXT_TYPES, MeaningComponent, Meaning
 from lakejoin.store.point_sets import PointsComponent
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.meaning.engine import VectorSearch
     from lakejoin.engines.meaning.hits import VectorHits
     from lakejoin.engines.meaning.vector_space import Nearness
@@ -118,7 +117,6 @@ class MeaningSearch(NearSearch):
     # -- hits -------------------------------------------------------------------------------------
 
     def hits(self) -> VectorHits:
-        """The columns with matches for the most values, or with the most pairs."""
         nearness = self._nearness(self.least, self.options.k)
         self._hits = self._engine.search(self._vectors, nearness, self.excluded)
         return self._hits
@@ -149,7 +147,6 @@ class MeaningSearch(NearSearch):
     # -- notes ------------------------------------------------------------------------------------
 
     def notes(self, hits: VectorHits, results: Sequence[NearResult]) -> list[str]:
-        """Notes about the query, and why nothing was found."""
         query, notes = self.query, []
         if query.type not in TEXT_TYPES:
             notes.append(

@@ -23,7 +23,7 @@ from lakejoin.engines.hits import ExcludedColumns, RankedHits, merge_ranked_hits
 from lakejoin.errors import InputError
 from lakejoin.model import Array
 from lakejoin.search.options import AUTO, ByMeaning, SearchOptions
-from lakejoin.search.query_columns import ColumnChoice
+from lakejoin.search.query_columns import ColumnChoice, split_searches
 from lakejoin.search.searcher import ColumnSearch, Searcher, complete_options, left_out_note
 
 if TYPE_CHECKING:
@@ -69,13 +69,6 @@ def merge_partitions(
     return PartitionHits(best, left_out, sum(part.seconds for part in parts))
 
 
-def split_searches(choice: ColumnChoice, options: SearchOptions) -> list[ColumnChoice]:
-    """Split a choice into searches: one per column, or one for all columns together."""
-    if choice.is_key or options.by == "distance":
-        return [choice]
-    return [ColumnChoice((column_index,)) for column_index in choice.column_indexes]
-
-
 class PartitionSearcher(Searcher):
     """Searches a partition of an index: its snapshot has only some of the segments."""
 
@@ -83,7 +76,7 @@ class PartitionSearcher(Searcher):
         self, query_table: QueryTable, choice: ColumnChoice, options: SearchOptions
     ) -> Iterator[PartitionHits]:
         check_partitionable(options)
-        for search in split_searches(choice, options):
+        for search in split_searches(choice, options.by):
             begin = time.perf_counter()
             copies = self._copies(query_table, search.column_indexes[0])
             tables = copies.all() if options.others else []
@@ -127,9 +120,9 @@ class CompletingSearcher(Searcher):
         found: Sequence[PartitionHits],
     ) -> list[Answer]:
         answers = []
-        for search, self._gathered in zip(split_searches(choice, options), found, strict=True):
+        for search, self._gathered in zip(split_searches(choice, options.by), found, strict=True):
             since = time.perf_counter() - self._gathered.seconds
-            answers.append(self.search_key(query_table, search, options, notes, since))
+            answers.append(self.search(query_table, search, options, notes, since))
         return answers
 
     @property

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from lakejoin.engines.composite.query import distinct_rows
 from lakejoin.errors import InputError
+from lakejoin.kernels import coordinate_texts
 from lakejoin.model import Array
 from lakejoin.store.coordinate_columns import (
     LATITUDE,
@@ -32,7 +33,7 @@ from lakejoin.store.parsed_numbers import (
     parse_vectors,
     vector_share,
 )
-from lakejoin.store.point_detection import COORDINATES, NUMBER, VECTOR
+from lakejoin.store.point_detection import COORDINATES, NUMBER, VECTOR, parse_column_points
 
 if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
@@ -62,7 +63,6 @@ class PointQuery:
         return len(self.points)
 
     def texts_of(self, positions: Array) -> list[pa.LargeStringArray]:
-        """The points at some positions as the query table spells them, each in one text."""
         return [self.texts.take(positions)]
 
 
@@ -139,9 +139,6 @@ def _join_texts(shown: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
 
 def _read_single(tokens: pa.LargeStringArray, name: str, on_globe: bool) -> tuple[str, list[Array]]:
     """The kind of most values of one column, and the values as numbers."""
-    from lakejoin.kernels import coordinate_texts
-    from lakejoin.store.point_detection import parse_column_points
-
     readings = parse_values(tokens)
     numbers, dimension = column_numbers(readings), common_dimension(readings)
     vectors = vector_share(readings, dimension) if dimension > 1 else 0.0
@@ -184,8 +181,6 @@ def _axis(readings: ParsedValues, name: str) -> str:
 
 
 def _axis_by_letters(readings: ParsedValues) -> str:
-    from lakejoin.kernels import coordinate_texts
-
     north, east = (
         readings.share(coordinate_texts.LATITUDE),
         readings.share(coordinate_texts.LONGITUDE),
@@ -220,8 +215,6 @@ def _no_points_error(
 def find_coordinates(query_table: QueryTable) -> tuple[tuple[int, ...], str]:
     """Find the coordinates of the query table, two columns or one that holds both, and a note that
     names them."""
-    from lakejoin.kernels import coordinate_texts
-
     query_table.profiles()  # reads a file once
     axes, both = [], []
     for column_index, name in enumerate(query_table.column_names):

@@ -33,8 +33,14 @@ class ColumnChoice:
 
     @property
     def is_key(self) -> bool:
-        """Whether the columns are searched for together, as a key."""
         return bool(self.fixed_partners)
+
+
+def split_searches(choice: ColumnChoice, by: str) -> list[ColumnChoice]:
+    """Split a choice into searches: one per column, or one for all columns together."""
+    if choice.is_key or by == "distance":
+        return [choice]
+    return [ColumnChoice((column_index,)) for column_index in choice.column_indexes]
 
 
 def choose_columns(

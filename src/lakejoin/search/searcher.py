@@ -12,6 +12,8 @@ import numpy as np
 
 from lakejoin.engines.containment.engine import ContainmentEngine, filter_by_share
 from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
+from lakejoin.engines.overlap import Overlap
+from lakejoin.engines.overlap.read_costs import ReadCosts, load_costs
 from lakejoin.engines.query import Query, QueryTable, unsearched_note
 from lakejoin.errors import InputError
 from lakejoin.model import Array
@@ -26,7 +28,6 @@ from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.text_format import format_percent
 
 if TYPE_CHECKING:
-    from lakejoin.engines.overlap.read_costs import ReadCosts
     from lakejoin.search.meaning_search import MeaningIndex
     from lakejoin.store.snapshot import Snapshot
 
@@ -59,15 +60,12 @@ class ColumnSearch(EngineSearch):
             raise InputError(f"column {self.query.column!r} of {self.query.table} has no values")
 
     def hits(self) -> Hits:
-        """The columns that share the most values, or contain enough of them."""
         self.check_values()
         segments, options = self.snapshot.segments, self.options
         if not segments:
             none = np.zeros(0, dtype=np.int64)
             return Hits(none, none, none, Counters())
         if options.by == "overlap":
-            from lakejoin.engines.overlap import Overlap
-
             found = Overlap(options.k or DEFAULT_K, options.algorithm, self.costs)
             hits = found.search(self.query, segments, self.excluded)
             return filter_by_share(hits, self.query, options.min)
@@ -106,11 +104,9 @@ class ColumnSearch(EngineSearch):
         )
 
     def count_shared(self, segment_index: int, column: int) -> int:
-        """How many values the query shares with a column."""
         return len(find_shared_values(self._codes, segment_index, column).positions)
 
     def notes(self, hits: Hits, results: Sequence[Result]) -> list[str]:
-        """Notes about the column, and why nothing was found."""
         query, options, sketched = self.query, self.options, hits.estimate is not None
         all_columns = self.snapshot.manifest.options.all_columns
         notes = unsearched_note(query.column, query.type, all_columns)
@@ -149,8 +145,6 @@ class Searcher:
     @cached_property
     def _costs(self) -> ReadCosts | None:
         """The cost of reading this index, if it was measured on this machine before."""
-        from lakejoin.engines.overlap.read_costs import load_costs
-
         return load_costs(self.snapshot.location)
 
     @cached_property
@@ -162,41 +156,19 @@ class Searcher:
     def search(
         self,
         query_table: QueryTable,
-        column_index: int,
+        choice: ColumnChoice,
         options: SearchOptions | None = None,
         notes: Sequence[str] = (),
         since: float | None = None,
     ) -> Answer:
-        """Search for one column of a query table.
+        """Search for the chosen columns of a query table: one, a composite key, or coordinates.
 
         `since` is when the caller began to wait, by `time.perf_counter`; now by default.
         """
-        return self.search_key(query_table, ColumnChoice((column_index,)), options, notes, since)
-
-    def search_near(
-        self,
-        query_table: QueryTable,
-        column_indexes: Sequence[int],
-        options: SearchOptions,
-        notes: Sequence[str] = (),
-        since: float | None = None,
-    ) -> Answer:
-        """Search by meaning or distance, for one column or for latitude and longitude."""
-        choice = ColumnChoice(tuple(column_indexes))
-        return self.search_key(query_table, choice, options, notes, since)
-
-    def search_key(
-        self,
-        query_table: QueryTable,
-        key: ColumnChoice,
-        options: SearchOptions | None = None,
-        notes: Sequence[str] = (),
-        since: float | None = None,
-    ) -> Answer:
-        """Search for a composite key of a query table, or for what else was chosen; `since` as for
-        `search`."""
         begin = time.perf_counter() if since is None else since
-        search, hits, results, own_notes = self._run(query_table, key, options or SearchOptions())
+        search, hits, results, own_notes = self._run(
+            query_table, choice, options or SearchOptions()
+        )
         _gather(results[:EAGER_RESULTS])
         answer = Answer(
             query=search.query,
@@ -283,7 +255,6 @@ class Searcher:
         return search.results(Hits(segments, found, counts, Counters()), copies)
 
     def table_of(self, segment_index: int, column: int) -> int:
-        """The index of the table that a column of a segment belongs to."""
         return self._places[segment_index].table_of(column)
 
     def locate_result(
@@ -305,7 +276,6 @@ class Searcher:
         return ColumnSearch(self.snapshot, self._places, query_table, column_indexes, options, dead)
 
     def excluded(self, query_table: QueryTable, column_index: int) -> ExcludedColumns:
-        """The columns of the query table, of its copies and of deleted tables."""
         return ExcludedColumns(self._without(self._copies(query_table, column_index).all()))
 
     def note_left_out_tables(self, query_table: QueryTable, column_index: int) -> list[str]:
@@ -319,7 +289,6 @@ class Searcher:
     def _excluded(
         self, copies: Copies, options: SearchOptions
     ) -> tuple[ExcludedColumns, list[str]]:
-        """The columns to leave out, and notes about them."""
         if not options.others:
             return ExcludedColumns(self._dead), []
         tables = copies.all()

@@ -5,18 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from lakejoin.errors import import_optional
 from lakejoin.model import Array
+from lakejoin.store.distance_limits import DistanceLimit, parse_distance
 from lakejoin.text_format import format_tau
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.store.distance_limits import DistanceLimit
-
 
 LARGEST_DISTANCE = 2.0  # the largest distance of two vectors of length 1; tau is a share of it
 OWN_TAU = 0.30  # measured for encoders that combine words with characters: docs/encoders.md
@@ -77,14 +74,10 @@ class TauCounts:
 
     def to_arrow(self) -> pa.Table:
         """One row per tau with the number of `columns` that qualify."""
-        import pyarrow as pa
-
         return pa.table({"tau": list(self.tau), "columns": list(self.columns)})
 
     def to_pandas(self) -> Any:
         """The rows of `to_arrow` as a `pandas.DataFrame`."""
-        from lakejoin.errors import import_optional
-
         import_optional("pandas")
         return self.to_arrow().to_pandas()
 
@@ -273,8 +266,6 @@ def limit_unit(within: str | float | DistanceLimit) -> str:
     >>> limit_unit("500m"), limit_unit("5%"), limit_unit(3)
     ('m', '%', '')
     """
-    from lakejoin.store.distance_limits import parse_distance
-
     return {"m": "m", "share": "%"}.get(parse_distance(within).unit, "")
 
 

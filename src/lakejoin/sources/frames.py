@@ -9,12 +9,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from lakejoin.errors import InputError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 VALUE_COLUMN = "value"  # the column of a bare sequence of values
 _INDEX = re.compile(r"__index_level_\d+__")  # Arrow's name for an unnamed pandas index
@@ -31,8 +30,6 @@ def to_table(frame: Any) -> pa.Table:
     >>> to_table(["Bern", "Oslo"]).column_names
     ['value']
     """
-    import pyarrow as pa
-
     if isinstance(frame, Mapping):
         return _plain(_convert_columns(frame))
     try:
@@ -48,8 +45,6 @@ def to_table(frame: Any) -> pa.Table:
 
 def _convert_arrow(frame: Any) -> pa.Table | None:
     """What Arrow converts by itself; None for anything else."""
-    import pyarrow as pa
-
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, pa.RecordBatch):
@@ -70,8 +65,6 @@ def _convert_arrow(frame: Any) -> pa.Table | None:
 
 
 def _convert_struct(frame: Any) -> pa.Table:
-    import pyarrow as pa
-
     array = pa.array(frame)
     if pa.types.is_struct(array.type):
         return pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)])
@@ -88,9 +81,6 @@ def _name_of(series: Any) -> str:
 
 
 def _convert_pandas(frame: Any) -> pa.Table | None:
-    """A pandas frame, column by column; None if it is not one."""
-    import pyarrow as pa
-
     if not (hasattr(frame, "columns") and hasattr(frame, "iloc")):
         return None
     names = [str(name) for name in frame.columns]
@@ -99,8 +89,6 @@ def _convert_pandas(frame: Any) -> pa.Table | None:
 
 
 def _convert_columns(columns: Mapping[Any, Any]) -> pa.Table:
-    import pyarrow as pa
-
     if not columns:
         raise InputError("the table has no columns")
     names = [str(name) for name in columns]
@@ -115,8 +103,6 @@ def _convert_columns(columns: Mapping[Any, Any]) -> pa.Table:
 
 
 def _convert_sequence(frame: Any) -> pa.Table:
-    import pyarrow as pa
-
     if isinstance(frame, str | bytes) or not isinstance(frame, Iterable):
         raise _not_a_table(frame, "")
     if getattr(frame, "ndim", 1) == 2:
@@ -136,8 +122,6 @@ def _convert_sequence(frame: Any) -> pa.Table:
 
 
 def _column(cells: Any, name: str) -> pa.Array | pa.ChunkedArray:
-    import pyarrow as pa
-
     if isinstance(cells, pa.Array | pa.ChunkedArray):
         return cells
     if isinstance(cells, str | bytes) or not isinstance(cells, Iterable):
@@ -161,8 +145,6 @@ def _text(cell: Any) -> str | None:
 
 def _plain(table: pa.Table) -> pa.Table:
     """The table without unnamed pandas indices, with texts in a form that the kernels read."""
-    import pyarrow as pa
-
     columns = [i for i, name in enumerate(table.column_names) if not _INDEX.fullmatch(name)]
     names = [table.column_names[i] for i in columns]
     arrays = []

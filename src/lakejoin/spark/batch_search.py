@@ -91,7 +91,6 @@ class _Jobs:
     def collect(
         self, function: Callable[[bytes], bytes], work: Sequence[bytes], stage: str
     ) -> list[bytes]:
-        """The results, in the order of the work."""
         if not work:
             return []
         frame = self.frame(partial(_make_cell, function), work, "position bigint, cell binary")

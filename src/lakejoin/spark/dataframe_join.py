@@ -113,7 +113,6 @@ def join(
 
 
 def _text_columns(frame: DataFrame, side: str) -> dict[str, bool]:
-    """The columns, and whether each is text."""
     if not hasattr(frame, "dtypes") or not hasattr(frame, "sparkSession"):
         raise InputError(
             f"the {side} table is not a Spark DataFrame; use lakejoin.join for other tables"

@@ -35,20 +35,11 @@ _HOW_TO_GET_IT = (
 
 @dataclass(frozen=True, slots=True)
 class JavaHome:
-    """A Java that can run Spark: its home folder, its major version and how it was found.
-
-    >>> JavaHome(Path("/usr/lib/jvm/java-17"), 17, "JAVA_HOME").java.name
-    'java'
-    """
+    """A Java that can run Spark: its home folder, its major version and how it was found."""
 
     path: Path
     version: int
     source: str
-
-    @property
-    def java(self) -> Path:
-        """The program that starts the JVM."""
-        return self.path / "bin" / _program()
 
 
 def find_java() -> JavaHome:

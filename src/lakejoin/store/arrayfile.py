@@ -180,7 +180,6 @@ class ArrayFile:
         self.check_blocks(np.flatnonzero(~self._checked))
 
     def check_bytes(self, begin: int, end: int) -> None:
-        """Check the blocks of the bytes [begin, end)."""
         first, last = begin // BLOCK, -(-end // BLOCK)
         if end > begin and not self._checked[first:last].all():
             self.check_blocks(first + np.flatnonzero(~self._checked[first:last]))
@@ -207,7 +206,6 @@ class ArrayFile:
             self.check_blocks(np.flatnonzero((marked != 0) & ~self._checked))
 
     def check_blocks(self, blocks: Array) -> None:
-        """Check blocks, given by their indexes, against their checksums."""
         for block in blocks.tolist():
             begin = block * BLOCK
             data = self._data[begin : min(begin + BLOCK, self._end)]

@@ -154,10 +154,10 @@ class CompactVectors:
         return cls(source.count, zeros, *_arranged(source, *_principal(source), zeros))
 
     @classmethod
-    def open(cls, file: ArrayFile, prefix: str = "") -> Self:
+    def open(cls, file: ArrayFile) -> Self:
         """Map what `write_compact_vectors` wrote."""
-        count, dimension, zeros = file.meta[prefix + "compact"]
-        arrays = {name: file.array(prefix + name) for name in _NAMES}
+        count, dimension, zeros = file.meta["compact"]
+        arrays = {name: file.array(name) for name in _NAMES}
         mapped = tuple(arrays[name] for name in _BY_LEAF)
         mean, axes, scale, blocks, rest, order, low, high, span = (
             array.raw if name in _BY_LEAF else array.all() for name, array in arrays.items()
@@ -182,18 +182,16 @@ class CompactVectors:
             raise file.inconsistency() from None
 
 
-def write_compact_vectors(
-    source: VectorSource, out: ArrayFileWriter, *, prefix: str = "", zeros: bool = False
-) -> None:
-    """Write the compact form of vectors; `prefix` separates several in one file.
+def write_compact_vectors(source: VectorSource, out: ArrayFileWriter) -> None:
+    """Write the compact form of vectors; zero vectors match nothing.
 
     Reads each vector once, and a sample twice. Needs one batch of vectors in memory and about 150
     bytes per vector.
     """
-    made = CompactVectors.build(source, zeros=zeros)
-    out.meta[prefix + "compact"] = [made.count, made.dimension, zeros]
+    made = CompactVectors.build(source)
+    out.meta["compact"] = [made.count, made.dimension, made.zeros]
     for name in _NAMES:
-        out.add(prefix + name, getattr(made, name))
+        out.add(name, getattr(made, name))
 
 
 def _nodes(leaves: int) -> int:

@@ -123,7 +123,6 @@ def names_longitude_first(name: str) -> bool:
 
 
 def decimals_share(numbers: Array, decimals: int) -> float:
-    """The share of the numbers with at least this many decimals."""
     if not len(numbers):
         return 0.0
     moved = np.abs(numbers) * 10.0 ** (decimals - 1)

@@ -193,7 +193,6 @@ class Texts:
         return self._bytes.touch(span[:, 0], span[:, 1])
 
     def take(self, ids: Array) -> pa.LargeStringArray:
-        """The texts with these ids, as an Arrow array."""
         import pyarrow as pa
 
         from lakejoin.kernels.text_tables import copy_texts

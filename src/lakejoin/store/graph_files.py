@@ -116,7 +116,6 @@ class PairFile:
         return self._file.array("cut").all().astype(np.int64)
 
     def pairs_of(self, columns: Array) -> ColumnPairs:
-        """The pairs of some columns, in their order."""
         columns = np.asarray(columns, dtype=np.int64)
         begin, end = self.start[columns], self.start[columns + 1]
         stored = self._file.array("pairs")
@@ -181,7 +180,6 @@ class PairSlices:
         return self._columns
 
     def pairs_in(self, begin: int, end: int) -> ColumnPairs:
-        """The pairs of the columns [begin, end)."""
         at, to = np.searchsorted(self._columns, [begin, end]).tolist()
         column = self._columns[at:to].astype(np.int64)
         flat = self._file.array("pairs").slice(4 * (self._begin + at), 4 * (self._begin + to))
@@ -265,7 +263,6 @@ class StoredGraph:
 
     @property
     def count(self) -> int:
-        """The number of column pairs."""
         return sum(record.pairs for record in self.pair_files if not record.turned)
 
     @property

@@ -76,8 +76,8 @@ def _nearest(texts: pa.LargeStringArray, near: Array) -> Array:
         return near
 
 
-def column_numbers(parsed: ParsedValues) -> Array:
-    """The numbers of a column's texts, NaN for other texts.
+def column_numbers(parsed: ParsedValues, *kinds: int) -> Array:
+    """The numbers of a column's texts that are numbers or of one of these kinds, NaN for others.
 
     A comma is a decimal comma if the column shows so (`11,57`), and a thousands separator if it
     shows that (`1,234,567`). A column with only texts like `1,234` is ambiguous and has no numbers.
@@ -86,24 +86,6 @@ def column_numbers(parsed: ParsedValues) -> Array:
     >>> column_numbers(parse_values(pa.array(["7", "-0.5", "n/a"], pa.large_string()))).tolist()
     [7.0, -0.5, nan]
     """
-    return _with_commas(parsed)
-
-
-def column_degrees(parsed: ParsedValues) -> Array:
-    """The degrees of a column's texts, NaN for other texts; south and west are negative.
-
-    >>> import pyarrow as pa
-    >>> texts = pa.array(["48.1° N", "33°51'54\\"S", "-12.5", "Ulm"], pa.large_string())
-    >>> column_degrees(parse_values(texts)).tolist()
-    [48.1, -33.865, -12.5, nan]
-    """
-    from lakejoin.kernels.coordinate_texts import DEGREES, LATITUDE, LONGITUDE
-
-    return _with_commas(parsed, DEGREES, LATITUDE, LONGITUDE)
-
-
-def _with_commas(parsed: ParsedValues, *kinds: int) -> Array:
-    """The numbers of texts that are numbers, or of one of these kinds."""
     from lakejoin.kernels.coordinate_texts import COMMAS, GROUPS, KIND_COUNT, NUMBER, THREE
 
     there = np.bincount(parsed.kinds, minlength=KIND_COUNT) > 0
@@ -118,6 +100,19 @@ def _with_commas(parsed: ParsedValues, *kinds: int) -> Array:
         three = parsed.kinds == THREE
         numbers[three] = np.rint(numbers[three])
     return np.asarray(numbers)
+
+
+def column_degrees(parsed: ParsedValues) -> Array:
+    """The degrees of a column's texts, NaN for other texts; south and west are negative.
+
+    >>> import pyarrow as pa
+    >>> texts = pa.array(["48.1° N", "33°51'54\\"S", "-12.5", "Ulm"], pa.large_string())
+    >>> column_degrees(parse_values(texts)).tolist()
+    [48.1, -33.865, -12.5, nan]
+    """
+    from lakejoin.kernels.coordinate_texts import DEGREES, LATITUDE, LONGITUDE
+
+    return column_numbers(parsed, DEGREES, LATITUDE, LONGITUDE)
 
 
 def parse_points(

@@ -145,7 +145,6 @@ class PointSets:
         return len(self.kinds)
 
     def kind(self, s: int) -> str:
-        """One of `KINDS`."""
         return KINDS[self.kinds[s]]
 
     def columns(self, s: int) -> tuple[int, ...]:
@@ -157,7 +156,6 @@ class PointSets:
         return int(self.dimensions[s])
 
     def size(self, s: int) -> int:
-        """The number of distinct points."""
         return int(self.sizes[s])
 
     def points(self, s: int) -> Array:

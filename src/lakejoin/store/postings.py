@@ -169,7 +169,6 @@ class Postings:
         return self._set_size.take(size_ranks)
 
     def size_ranks(self, columns: Array) -> Array:
-        """The size ranks of columns, as they are in the lists."""
         return self._size_rank.take(columns)
 
     def columns_at(self, size_ranks: Array) -> Array:

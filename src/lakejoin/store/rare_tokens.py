@@ -38,7 +38,6 @@ class RareTokensComponent:
     made_with: ClassVar[str] = ""
 
     def build(self, source: Segment, out: ArrayFileWriter) -> None:
-        """Write the samples of all columns, by token."""
         for name, array in _arrays(source).items():
             out.add(name, array)
 
@@ -74,7 +73,6 @@ def _arrays(source: Segment) -> dict[str, Array]:
 
 
 def columns_with_rare_tokens(source: Segment) -> Array:
-    """The columns that have tokens."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

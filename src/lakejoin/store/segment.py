@@ -143,7 +143,6 @@ class Segment:
 
     @cached_property
     def points(self) -> PointSets:
-        """The numbers, coordinates and vectors of its columns."""
         return PointSets(self.file(PointsComponent.name, PointsComponent.version))
 
     @property
@@ -152,7 +151,6 @@ class Segment:
 
     @cached_property
     def column_rows(self) -> Array:
-        """The number of rows of every column."""
         return np.asarray(self.catalog.columns["rows"].to_numpy())
 
     @cached_property
@@ -163,7 +161,6 @@ class Segment:
 
     @cached_property
     def indexed(self) -> Array:
-        """Whether each column is searched."""
         return np.asarray(self.catalog.columns["indexed"].to_numpy(zero_copy_only=False))
 
     def column_texts(

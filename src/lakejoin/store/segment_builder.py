@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.errors import BuildFailed
 from lakejoin.locations import Location
@@ -26,8 +27,6 @@ from lakejoin.store.segment import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.kernels.token_groups import TokenGroups
 
 

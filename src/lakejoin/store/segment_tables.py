@@ -59,5 +59,4 @@ class SegmentTables:
         return str(self._segment.catalog.columns["name"][column].as_py())
 
     def size_of(self, column: int) -> int:
-        """The number of distinct values of a column."""
         return int(self._segment.catalog.columns["distinct"][column].as_py())

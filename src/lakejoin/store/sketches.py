@@ -34,19 +34,7 @@ def optimal_uppers(sizes: Array, partitions: int) -> Array:
     return distinct[np.sort(ends[ends >= 0])]
 
 
-def equal_depth_uppers(sizes: Array, partitions: int) -> Array:
-    """The largest size of each partition, with about equally many sets in each.
-
-    >>> equal_depth_uppers(np.array([1, 1, 2, 2, 5, 6]), 3).tolist()
-    [1, 2, 6]
-    """
-    ordered = np.sort(sizes)
-    ends = np.arange(1, partitions + 1) * len(ordered) // partitions - 1
-    return np.unique(ordered[ends[ends >= 0]])
-
-
 SCHEMES = {"permutations": 0, "one-permutation": 1, "fast": 2}  # as in kernels.sketching
-PARTITIONINGS = {"optimal": optimal_uppers, "equal-depth": equal_depth_uppers}
 PERMUTATIONS = 128
 MOST_PARTITIONS = 64
 _SLICE = 1 << 14
@@ -65,7 +53,6 @@ class SketchOptions:
     permutations: int = PERMUTATIONS
     partitions: int = 16
     scheme: str = "fast"
-    partitioning: str = "optimal"
 
     def __post_init__(self) -> None:
         m = self.permutations
@@ -75,9 +62,6 @@ class SketchOptions:
             raise InputError(f"partitions must be 1 to {MOST_PARTITIONS}, not {self.partitions}")
         if self.scheme not in SCHEMES:
             raise InputError(f"unknown scheme {self.scheme!r}; use one of {', '.join(SCHEMES)}")
-        if self.partitioning not in PARTITIONINGS:
-            known = ", ".join(PARTITIONINGS)
-            raise InputError(f"unknown partitioning {self.partitioning!r}; use one of {known}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +96,6 @@ class SketchComponent:
 def write_sketches(
     out: ArrayFileWriter, signature: Array, sizes: Array, columns: Array, options: SketchOptions
 ) -> None:
-    """Write signatures, given the set sizes and the column ids."""
     from lakejoin.kernels.lsh_forest import (
         ForestShape,
         build_forest,
@@ -129,10 +112,10 @@ def write_sketches(
     member_start = np.append(np.flatnonzero(~same), len(order))
     row = order[member_start[:-1]]
     size = sizes[row]
-    upper = PARTITIONINGS[options.partitioning](sizes, options.partitions)
+    upper = optimal_uppers(sizes, options.partitions)
     start = np.concatenate(([0], np.searchsorted(size, upper, side="right")))
     out.meta.update(permutations=options.permutations, scheme=options.scheme)
-    out.meta.update(partitioning=options.partitioning)
+    out.meta.update(partitioning="optimal")
     out.add("upper", upper.astype(np.uint32))
     out.add("start", start.astype(np.uint32))
     out.add("size", size.astype(np.uint32))

@@ -70,7 +70,6 @@ class Snapshot:
         return table
 
     def find_table(self, name: str) -> tuple[Segment, TableEntry] | None:
-        """The live table of that name, if there is one."""
         import pyarrow.compute as pc
 
         for segment in reversed(self.segments):

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -42,36 +42,6 @@ _SLICE = 1 << 20  # values hashed at once
 _CACHED = 1 << 14  # values whose 64-bit hashes fit the cache
 
 
-class RowFilter(Protocol):
-    """Hashes the values of one segment; `kind` is its name in the index."""
-
-    kind: ClassVar[str]
-
-    @classmethod
-    def fit(cls, bits: int, source: Segment) -> Self:
-        """Fit a filter to the values and tables of a segment."""
-
-    @classmethod
-    def open(cls, bits: int, file: ArrayFile) -> Self:
-        """Open the filter whose arrays are in a file."""
-
-    @property
-    def words(self) -> int:
-        """The number of 64-bit words of a hash."""
-
-    def arrays(self) -> Mapping[str, Array]:
-        """The arrays that `open` needs."""
-
-    def groups(self, tables: int) -> Array:
-        """The group of each table; tables of one group hash values alike."""
-
-    def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
-        """Write the hashes of texts for a table to `out`."""
-
-    def value_bits(self, source: Segment) -> ValueBits:
-        """The bits that each searched value of the segment adds to a row."""
-
-
 def searched_texts(source: Segment) -> Iterator[tuple[int, Array, Array]]:
     """(position, offsets, bytes) of the texts in searched columns, a slice at a time."""
     texts = source.dictionary.texts
@@ -79,17 +49,6 @@ def searched_texts(source: Segment) -> Iterator[tuple[int, Array, Array]]:
     for begin in range(first, len(texts), _SLICE):
         span = texts.spans(np.arange(begin, min(begin + _SLICE, len(texts))))
         yield begin - first, np.append(span[:, 0], span[-1, 1]), texts.bytes_at(span)
-
-
-def bits_from_hashes(row_filter: RowFilter, source: Segment) -> ValueBits:
-    """The bits of a filter that hashes values alike for all tables: the hash of each."""
-    from lakejoin.kernels.superkey_rows import ValueBits
-
-    first = source.postings.unsearched
-    keys = np.empty((len(source.dictionary) - first, row_filter.words), dtype=np.uint64)
-    for begin, offsets, data in searched_texts(source):
-        row_filter.hash_texts(offsets, data, 0, keys[begin : begin + len(offsets) - 1])
-    return ValueBits(first, keys, np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
 
 def best_hash_count(bits: int, values: float, most: int = ENOUGH_HASHES) -> int:
@@ -109,7 +68,6 @@ def searched_values(source: Segment) -> Array:
 
 
 def sum_by_table(source: Segment, by_column: Array) -> Array:
-    """The sum over the columns of each table."""
     first = source.catalog.tables["first"].to_numpy()
     before = np.concatenate(([0], np.cumsum(by_column)))
     return np.asarray(before[np.append(first[1:], source.column_count)] - before[first])
@@ -117,7 +75,11 @@ def sum_by_table(source: Segment, by_column: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BloomFilter:
-    """A Bloom filter; `hashes` is the number of hash functions, one for all tables or one each."""
+    """A Bloom filter that hashes the values of one segment; `kind` is its name in the index.
+
+    `hashes` is the number of hash functions, one for all tables or one each. Benchmarks derive
+    other filters from it.
+    """
 
     bits: int
     hashes: Array
@@ -131,21 +93,25 @@ class BloomFilter:
 
     @classmethod
     def open(cls, bits: int, file: ArrayFile) -> Self:
+        """Open the filter whose arrays are in a file."""
         return cls(bits, file.array("hashes").all())
 
     @property
     def words(self) -> int:
+        """The number of 64-bit words of a hash."""
         return self.bits // 64
 
     def arrays(self) -> Mapping[str, Array]:
+        """The arrays that `open` needs."""
         return {"hashes": self.hashes}
 
     def groups(self, tables: int) -> Array:
-        """The number of hash functions, if tables differ in it."""
+        """The group of each table, whose tables hash values alike: the number of functions."""
         by_table = len(self.hashes) > 1
         return self.hashes.astype(np.int64) if by_table else np.zeros(tables, dtype=np.int64)
 
     def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
+        """Write the hashes of texts for a table to `out`."""
         from lakejoin.kernels.hashes import hash_strings
         from lakejoin.kernels.superkey_rows import write_hash_bits
 
@@ -158,18 +124,24 @@ class BloomFilter:
             write_hash_bits(values, hashes, batch)
 
     def value_bits(self, source: Segment) -> ValueBits:
-        """The hashes of all searched values; 64 bits each if tables differ."""
+        """The bits that each searched value adds to a row: its hash, or if tables differ, the 64
+        bits that the hashes are made from."""
         from lakejoin.kernels.hashes import hash_strings
         from lakejoin.kernels.superkey_rows import ValueBits
 
-        if len(self.hashes) <= 1:
-            return bits_from_hashes(self, source)
-        first = source.postings.unsearched
-        values = np.empty(len(source.dictionary) - first, dtype=np.uint64)
+        first, by_table = source.postings.unsearched, len(self.hashes) > 1
+        count = len(source.dictionary) - first
+        keys = np.empty((0 if by_table else count, self.words), dtype=np.uint64)
+        values = np.empty(count if by_table else 0, dtype=np.uint64)
         for begin, offsets, data in searched_texts(source):
-            batch = values[begin : begin + len(offsets) - 1]
-            hash_strings(offsets, data, np.uint64(0), batch)
-        return ValueBits(first, np.zeros((0, self.words), np.uint64), values, np.array(self.hashes))
+            batch = slice(begin, begin + len(offsets) - 1)
+            if by_table:
+                hash_strings(offsets, data, np.uint64(0), values[batch])
+            else:
+                self.hash_texts(offsets, data, 0, keys[batch])
+        return ValueBits(
+            first, keys, values, self.hashes.copy() if by_table else self.hashes[:0].copy()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +167,7 @@ class SuperKeyComponent:
     """The super keys as a component of the index; benchmarks pass another `row_filter`."""
 
     options: SuperKeyOptions = field(default_factory=SuperKeyOptions)
-    row_filter: type[RowFilter] = BloomFilter
+    row_filter: type[BloomFilter] = BloomFilter
     name: ClassVar[str] = "superkeys"
     version: ClassVar[int] = 1
 
@@ -223,7 +195,7 @@ def row_starts(source: Segment) -> Array:
     return np.concatenate(([0], np.cumsum(rows))).astype(np.int64)
 
 
-def _keys_of_rows(source: Segment, row_filter: RowFilter) -> Iterator[Array]:
+def _keys_of_rows(source: Segment, row_filter: BloomFilter) -> Iterator[Array]:
     """The super keys of all rows in batches, which reuse the same memory."""
     from lakejoin.kernels.superkey_rows import SegmentTableRows, build_row_keys
 
@@ -247,7 +219,7 @@ def _keys_of_rows(source: Segment, row_filter: RowFilter) -> Iterator[Array]:
 class SuperKeys:
     """The opened super keys of a segment, with this many `bits`; `row_filter` made them."""
 
-    def __init__(self, file: ArrayFile, row_filter: type[RowFilter] = BloomFilter) -> None:
+    def __init__(self, file: ArrayFile, row_filter: type[BloomFilter] = BloomFilter) -> None:
         self.kind: str = file.meta["kind"]
         self.bits = int(file.meta["bits"])
         self.words = self.bits // 64

@@ -12,13 +12,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.model import ColumnType, ValueRules
 from lakejoin.values.text_arrays import read_only, text_array, text_buffers
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.model import Array
 
 
@@ -57,8 +57,6 @@ def canonical(value: str, rules: ValueRules | None = None) -> str | None:
     >>> canonical("n/a") is None
     True
     """
-    import pyarrow as pa
-
     column = canonicalise(
         pa.array([value], pa.large_string()), np.ones(1, np.int64), rules or ValueRules()
     )
@@ -178,9 +176,6 @@ def _normalise(
     distinct: pa.LargeStringArray, text: pa.LargeStringArray, slow: Array, words: NullWords
 ) -> tuple[pa.LargeStringArray, Array, Array]:
     """Fold the few texts that need normalising; returns all texts, and their marks and changes."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     mask = pa.array(slow)
     original = distinct.filter(mask)
     decomposed = pc.utf8_normalize(original, "NFD")
@@ -197,9 +192,6 @@ def _no_orders() -> tuple[Array, Array]:
 
 @lru_cache(maxsize=8)
 def _canonical_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The user's null words in canonical form."""
-    import pyarrow as pa
-
     if not words:
         return ()
     folded = fold_column(pa.array(words, pa.large_string()), ValueRules()).text
@@ -207,9 +199,6 @@ def _canonical_words(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _is_in(texts: pa.LargeStringArray, words: tuple[str, ...]) -> Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not words:
         return np.zeros(len(texts), np.bool_)
     mask = pc.is_in(texts, value_set=pa.array(words, pa.large_string()))
@@ -217,7 +206,6 @@ def _is_in(texts: pa.LargeStringArray, words: tuple[str, ...]) -> Array:
 
 
 def _column_type(kinds: Array, rows: Array) -> ColumnType:
-    """The type of a column, from the number of rows of each kind."""
     from lakejoin.kernels.canonical_numbers import BOOLEAN, CODE, DATE, DECIMAL, INTEGER
 
     counts = np.bincount(kinds & 7, weights=rows, minlength=8)
@@ -303,9 +291,6 @@ def null_table(extra: tuple[str, ...] = ()) -> NullWords:
 
 def decide_nulls(original: pa.LargeStringArray, kinds: Array, marks: Array) -> Array:
     """Decide which of a column's distinct texts are nulls, from the kernel's kinds and marks."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     from lakejoin.kernels.canonical_numbers import EMPTY
     from lakejoin.kernels.canonical_texts import NULL, NULL_LETTERS, NULL_SIGNS
 
@@ -354,6 +339,4 @@ def _most(others: pa.LargeStringArray, pattern: str, longest: int, fewest: int) 
 
 
 def _matching(texts: pa.LargeStringArray, pattern: str) -> int:
-    import pyarrow.compute as pc
-
     return int(pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.model import ColumnData, ColumnProfile, ColumnType, ValueRules, null_id
 from lakejoin.values.canonical_values import CanonicalColumn, canonicalise
@@ -17,8 +19,6 @@ from lakejoin.values.plain_columns import is_text, print_array
 from lakejoin.values.text_arrays import TextTable, text_buffers
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.model import Array
 
 
@@ -59,8 +59,6 @@ class ColumnEncoder:
         self._cells: list[Array] = []
 
     def append(self, array: pa.Array | pa.ChunkedArray) -> None:
-        import pyarrow as pa
-
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
         for chunk in chunks:
             ids = self._ids(chunk)  # first, as it adds to the table
@@ -83,8 +81,6 @@ class ColumnEncoder:
         return encode_chunk(self.name, part, self.rules)
 
     def _ids(self, chunk: pa.Array) -> Array:
-        import pyarrow as pa
-
         if is_text(chunk.type):
             return self._table.add(repair_text(chunk))
         if pa.types.is_dictionary(chunk.type):
@@ -110,29 +106,20 @@ class ColumnEncoder:
         return cells
 
 
-def encode_column(
-    name: str, array: pa.Array | pa.ChunkedArray, rules: ValueRules | None = None
-) -> ColumnData:
-    """Encode a whole column, such as a query's.
+def encode_query(array: pa.Array | pa.ChunkedArray, rules: ValueRules | None = None) -> ColumnData:
+    """Encode a query column, which needs no name, by the rules of the index.
 
     >>> import pyarrow as pa
-    >>> encode_column("n", pa.array([7.0, 7.5, None])).tokens.to_pylist()
+    >>> encode_query(pa.array([7.0, 7.5, None])).tokens.to_pylist()
     ['7', '7.5']
     """
-    encoder = ColumnEncoder(name, rules)
+    encoder = ColumnEncoder("", rules)
     encoder.append(array)
     return encoder.finish()
 
 
-def encode_query(array: pa.Array | pa.ChunkedArray, rules: ValueRules | None = None) -> ColumnData:
-    """Encode a query column by the rules of the index."""
-    return encode_column("", array, rules)
-
-
 def encode_chunk(name: str, part: ColumnChunk, rules: ValueRules) -> ColumnData:
     """Encode a column of which `part` has all rows."""
-    import pyarrow as pa
-
     originals, cells = part.dictionary, part.cells
     counts = _counts(cells, len(originals))
     canonical = canonicalise(originals, counts, rules)
@@ -205,8 +192,6 @@ def _counts(cells: Array, distinct: int) -> Array:
 
 
 def _repeats(chunk: pa.Array) -> bool:
-    import pyarrow as pa
-
     if pa.types.is_nested(chunk.type) or pa.types.is_null(chunk.type) or len(chunk) < _SAMPLE:
         return False
     if not (pa.types.is_primitive(chunk.type) or pa.types.is_decimal(chunk.type)):
@@ -216,8 +201,6 @@ def _repeats(chunk: pa.Array) -> bool:
 
 def repair_text(text: pa.Array) -> pa.Array:
     """Replace bytes that are not UTF-8, which Parquet files may contain."""
-    import pyarrow as pa
-
     offsets, data, _, _ = text_buffers(text)
     if not len(data) or not (data[offsets[0] : offsets[-1]] >= 128).any():
         return text
@@ -256,8 +239,6 @@ def profile_column(
     canonical: CanonicalColumn,
 ) -> ColumnProfile:
     """Profile a column of `rows` rows, `counts[i]` of which have the value `tokens[i]`."""
-    import pyarrow.compute as pc
-
     distinct = len(tokens)
     filled = int(counts.sum())
     lengths = pc.utf8_length(tokens).to_numpy()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as t
 
 from lakejoin.model import Loss, ReadLimits, ValueRules
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _WHOLE = 1 << 26
 
@@ -24,8 +24,6 @@ def plain_batch(batch: pa.RecordBatch, limits: ReadLimits, losses: Losses) -> pa
     >>> plain_batch(batch, ReadLimits(), Losses()).column(0).to_pylist()
     ['[1,2]', None]
     """
-    import pyarrow as pa
-
     most = limits.cell_bytes
     columns = [
         _bounded(_plain_column(column, most, losses), most, losses) for column in batch.columns
@@ -36,9 +34,6 @@ def plain_batch(batch: pa.RecordBatch, limits: ReadLimits, losses: Losses) -> pa
 
 
 def _plain_column(column: pa.Array, most: int, losses: Losses) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.types as t
-
     kind = column.type
     if t.is_string(kind) or t.is_primitive(kind) or t.is_large_string(kind):
         return column
@@ -80,8 +75,6 @@ def _nested_texts(column: pa.Array, most: int, losses: Losses) -> list[str | Non
 
 def _bytes_text(column: pa.Array) -> pa.Array:
     """Bytes as text if they are UTF-8, otherwise in base64."""
-    import pyarrow as pa
-
     kind = pa.large_string() if pa.types.is_large_binary(column.type) else pa.string()
     try:
         if pa.types.is_fixed_size_binary(column.type):
@@ -115,9 +108,6 @@ def _json_default(value: Any) -> str:
 
 
 def _bounded(column: pa.Array, most: int, losses: Losses) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return column
@@ -133,8 +123,6 @@ def _bounded(column: pa.Array, most: int, losses: Losses) -> pa.Array:
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether an Arrow type is text that the kernels read directly."""
-    import pyarrow.types as t
-
     return bool(t.is_string(kind) or t.is_large_string(kind))
 
 
@@ -147,10 +135,6 @@ def print_array(array: pa.Array) -> pa.Array:
     >>> print_array(pa.array([0, 90], pa.timestamp("s", "UTC"))).to_pylist()
     ['1970-01-01', '1970-01-01 00:01:30Z']
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as t
-
     kind = array.type
     if is_text(kind):
         return array
@@ -186,9 +170,6 @@ def print_array(array: pa.Array) -> pa.Array:
 
 def _rewritten(text: pa.Array) -> pa.Array:
     """Rewrite numbers and dates to their canonical form; nulls stay."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     from lakejoin.values.canonical_values import fold_column
 
     folded = fold_column(text.fill_null("") if text.null_count else text, ValueRules()).text
@@ -199,10 +180,6 @@ def _rewritten(text: pa.Array) -> pa.Array:
 
 def _plain_text(array: pa.Array) -> pa.Array:
     """Nested values as compact JSON and bytes as text, as the readers write them."""
-    import pyarrow as pa
-
-    from lakejoin.model import ReadLimits
-
     unbounded = ReadLimits(cell_bytes=1 << 62)
     batch = pa.RecordBatch.from_arrays([array], names=["value"])
     return plain_batch(batch, unbounded, Losses()).column(0)
@@ -230,5 +207,4 @@ class Losses:
             self._seen[reason] = Loss(reason, known.count + count, known.detail or detail)
 
     def to_list(self) -> list[Loss]:
-        """All losses, in order of first occurrence."""
         return list(self._seen.values())

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.model import Array
 
 _NO_BYTES = np.zeros(0, np.uint8)
@@ -29,8 +28,6 @@ class TextBuffers(NamedTuple):
 
 def text_buffers(array: pa.Array) -> TextBuffers:
     """The buffers of a string or large_string array, without copying its text."""
-    import pyarrow as pa
-
     bitmap, offsets, data = array.buffers()
     width = np.int64 if pa.types.is_large_string(array.type) else np.int32
     rows = len(array)
@@ -54,8 +51,6 @@ def read_only(array: Array) -> Array:
 
 def text_array(offsets: Array, data: Array, valid: Array | None = None) -> pa.LargeStringArray:
     """An Arrow array over these offsets and bytes; `valid` is false for nulls."""
-    import pyarrow as pa
-
     rows = len(offsets) - 1
     bitmap = None
     if valid is not None and not valid.all():

@@ -16,14 +16,14 @@ Algorithm 1 of the paper, on an index whose posting lists name columns and whose
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.composite.hits import BestTables, KeyHits
-from lakejoin.engines.composite.query import KeyCodes, KeyQuery, MateOptions, PreparedKey
+from lakejoin.engines.composite.query import KeyCodes, KeyQuery, PreparedKey
 from lakejoin.engines.composite.table_search import KeySegmentSearch
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.engines.limits import check_k
@@ -37,11 +37,15 @@ if TYPE_CHECKING:
 class Mate:
     """Finds the k tables that hold most key combinations, exactly.
 
-    Ties are broken by fewer rows, then by the order of the index.
+    Ties are broken by fewer rows, then by the order of the index. `initial` is the key column by
+    which rows are fetched: its name or index, "items" for the cheapest in each segment, or
+    "cardinality" for the fewest distinct values; the answer is the same. Benchmarks search segments
+    by another `segment_search`.
     """
 
     k: int = 10
-    options: MateOptions = field(default_factory=MateOptions)
+    initial: str | int = "items"
+    segment_search: Callable[..., KeySegmentSearch] = KeySegmentSearch
 
     def __post_init__(self) -> None:
         check_k(self.k)
@@ -49,8 +53,7 @@ class Mate:
     def search(
         self, query: KeyQuery, segments: Sequence[Segment], excluded: ExcludedColumns | None = None
     ) -> KeyHits:
-        """The best tables of all segments."""
-        key = PreparedKey(query, self.options)
+        key = PreparedKey(query, self.initial)
         index = index_of(segments)
         best = BestTables(max(1, min(self.k, sum(segment.record.tables for segment in segments))))
         opened = {number: KeyCodes(segment, query) for number, segment in enumerate(segments)}
@@ -61,7 +64,9 @@ class Mate:
             numbering = opened.pop(number)  # freed with its segment's search
             if not best.hopeless(live[number]):
                 hidden = excluded.columns[number] if excluded else None
-                search = KeySegmentSearch(key, index, number, segments[number], numbering, hidden)
+                search = self.segment_search(
+                    key, index, number, segments[number], numbering, hidden
+                )
                 search.run(best, key.counters)
                 searches = {
                     n: run

@@ -80,7 +80,6 @@ class BestTables:
         return score == 0 or (full and score < int(self.ranks[0] >> _HALF))
 
     def segments(self) -> set[int]:
-        """The segments of the best tables."""
         return set((self.table_ids[: self.count] >> _HALF).tolist())
 
     def ordered(self) -> tuple[Array, Array, Array]:

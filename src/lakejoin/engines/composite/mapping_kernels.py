@@ -231,7 +231,6 @@ class MappingGoal(NamedTuple):
 
 @njit
 def _is(mapping: Array, column: Array, chosen: Array) -> bool:
-    """Whether the chosen columns equal a mapping."""
     for level in range(mapping.shape[0]):
         if column[chosen[level]] != mapping[level]:
             return False

@@ -1,5 +1,5 @@
-"""A composite key to search for: its distinct combinations with their trie and their codes in a
-segment, and the options of the search."""
+"""A composite key to search for: its distinct combinations, their trie, and their codes in a
+segment."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.engines.composite.hits import KeyCounters
 from lakejoin.engines.query import NO_CELL
@@ -17,8 +18,6 @@ from lakejoin.model import Array, ColumnType
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.composite.key_cells import KeyLookup
     from lakejoin.engines.query import QueryTable
     from lakejoin.store.segment import Segment
@@ -57,7 +56,6 @@ class KeyQuery:
 def key_query(
     query_table: QueryTable, columns: Sequence[int], fixed: Sequence[str | None] = ()
 ) -> KeyQuery:
-    """Make a query of some columns of a table."""
     cells = [query_table.cells(column_index) for column_index in columns]
     combinations, counts = distinct_rows([numbers for _, numbers in cells])
     return KeyQuery(
@@ -202,45 +200,19 @@ def build_trie(combinations: Array, order: Sequence[int], values: int) -> Trie:
     return Trie(tuple(order), by, nodes)
 
 
-ROW_FILTERS = ("superkeys", "none", "each")
-
-
-@dataclass(frozen=True, slots=True)
-class MateOptions:
-    """How to search; all options give the same answer.
-
-    `row_filter`: "superkeys" are those of the index, where a segment has any; "none" fetches by the
-    initial column and verifies every row (SCR in the paper), "each" fetches the rows of every key
-    column and intersects them (MCR). Without `bounds`, tables are bounded by the initial column
-    alone, and all their columns are tried, as in algorithm 1. `initial` is "items" (where fetching
-    rows is cheapest; without `bounds`, the fewest entries in posting lists), "cardinality" (the
-    fewest distinct values), or the name or index of a key column. A row is tested against the super
-    keys of all combinations of its initial value if these are at most `pairs`, because testing more
-    takes as long as verifying the row; otherwise only their common bits are tested.
-    """
-
-    row_filter: str = "superkeys"
-    bounds: bool = True
-    initial: str | int = "items"
-    pairs: int = 16
-
-    def __post_init__(self) -> None:
-        if self.row_filter not in ROW_FILTERS:
-            raise InputError(f"row_filter must be one of {', '.join(ROW_FILTERS)}")
-
-
 class PreparedKey:
-    """A key query, and its tries by their first level, each built once."""
+    """A key query, its initial column (see `Mate`), and its tries by their first level, each built
+    once."""
 
-    def __init__(self, query: KeyQuery, options: MateOptions) -> None:
+    def __init__(self, query: KeyQuery, initial: str | int) -> None:
         self.query = query
-        self.options = options
+        self.initial = initial
         self.counters = KeyCounters()
         self._tries: dict[int | None, Trie] = {}
         indexes = range(len(query.columns))
-        if options.initial not in ("items", "cardinality", *query.columns, *indexes):
+        if initial not in ("items", "cardinality", *query.columns, *indexes):
             raise InputError(
-                f"initial column {options.initial!r} is not in the key: {', '.join(query.columns)}"
+                f"initial column {initial!r} is not in the key: {', '.join(query.columns)}"
             )
 
     def trie(self, initial: int | None = None) -> Trie:

@@ -46,7 +46,6 @@ class TableLayout(NamedTuple):
     repeats: Array
 
     def columns_of(self, tables: Array) -> Array:
-        """All columns of the given tables."""
         width = self.width[tables]
         begin = np.cumsum(width) - width
         return np.repeat(self.first[tables] - begin, width) + np.arange(width.sum())

@@ -35,7 +35,6 @@ from lakejoin.kernels.superkey_rows import filter_rows
 from lakejoin.kernels.topk import column_key, push_column, rank_of, score_of, would_enter
 from lakejoin.model import Array
 
-NONE, SUPER_KEYS, EACH = range(3)  # row filters
 CHUNK = 1 << 16  # rows filtered between two checks of what can still be reached
 # The state from which `read_tables` continues, and its counters.
 AT, BEST_COUNT, TABLES_READ, ROWS_SEEN, ROWS_PASSED, ROWS_TRUE, CUT_SHORT = range(7)
@@ -69,13 +68,13 @@ class CandidateTables(NamedTuple):
 
 
 class KeyRowFilter(NamedTuple):
-    """The row filter. The combinations of initial value v are [start[v], start[v + 1]); their super
-    keys for tables of group g are at the address `keys[g]`, and the common bits of each initial
-    value at `common[g]`; 0 until they are computed. A value with more combinations than `pairs` is
-    tested by the common bits only. The filter is used if the other key columns have at least `wide`
-    columns to choose from: otherwise verifying a row is as fast as testing it."""
+    """The row filter; none with 0 `words`. The combinations of initial value v are [start[v],
+    start[v + 1]); their super keys for tables of group g are at the address `keys[g]`, and the
+    common bits of each initial value at `common[g]`; 0 until they are computed. A value with more
+    combinations than `pairs` is tested by the common bits only. The filter is used if the other key
+    columns have at least `wide` columns to choose from: otherwise verifying a row is as fast as
+    testing it."""
 
-    kind: int
     words: int
     pairs: int
     wide: int
@@ -86,7 +85,7 @@ class KeyRowFilter(NamedTuple):
 
 
 @njit
-def _bare(source: RowSource) -> RowSource:
+def bare_source(source: RowSource) -> RowSource:
     """For loops: see `borrow_array`."""
     row, pending = borrow_array(source.cells.row), borrow_array(source.cells.pending)
     cells = CellSource(row, pending, source.cells.tokens, bare_lookup(source.cells.known))
@@ -110,7 +109,7 @@ def _before(tables: CandidateTables, part: int, a: int, b: int, canonical: bool)
 
 
 @njit
-def _choose(
+def choose_columns(
     tables: CandidateTables, part: Array, table: int, least: int, canonical: bool
 ) -> tuple[Array, Array]:
     """(first, column): level l may be mapped to column[first[l]:first[l + 1]], tried in order."""
@@ -138,10 +137,9 @@ def _choose(
 
 
 @njit
-def _number(
+def number_cells(
     source: RowSource, first: Array, column: Array, level: int, chosen: Array, out: Array
 ) -> None:
-    """Number the cells of the columns of a level."""
     for x in range(first[level], first[level + 1]):
         key_ids_of_rows(source.cells, source.part[level], column[x], chosen, out[x])
 
@@ -186,26 +184,10 @@ def _super_keys(
 
 
 @njit
-def _each(source: RowSource, first: Array, column: Array, rows: int, passed: Array) -> None:
-    """Unmark the rows that lack a value of some key column (multi-column retrieval, MCR)."""
-    every = np.zeros(0, dtype=np.int64)
-    numbers = np.empty((column.shape[0], rows), dtype=np.int32)
-    for level in range(source.part.shape[0]):
-        _number(source, first, column, level, every, numbers)
-        for r in range(rows):
-            some = np.uint8(0)
-            for x in range(first[level], first[level + 1]):
-                some |= np.uint8(numbers[x, r] >= 0)
-            passed[r] &= some
-
-
-@njit
 def _pass(
     source: RowSource,
     row_filter: KeyRowFilter,
     table: int,
-    first: Array,
-    column: Array,
     initial: Array,
     least: int,
     state: Array,
@@ -222,11 +204,9 @@ def _pass(
     state[ROWS_SEEN] += seen
     if seen < least:
         return np.zeros(0, dtype=np.int64)
-    if row_filter.kind == SUPER_KEYS:
+    if row_filter.words > 0:
         passed[:] = 0
         _super_keys(source, row_filter, table, initial, least, passed)
-    elif row_filter.kind == EACH:
-        _each(source, first, column, rows, passed)
     return np.flatnonzero(passed)
 
 
@@ -245,8 +225,8 @@ def _fetch(
     none = np.zeros((column.shape[0], 0), dtype=np.int32)
     every = np.zeros(0, dtype=np.int64)
     initial = np.empty((first[1], rows), dtype=np.int32)
-    _number(source, first, column, 0, every, initial)
-    chosen = _pass(source, row_filter, table, first, column, initial, least, state)
+    number_cells(source, first, column, 0, every, initial)
+    chosen = _pass(source, row_filter, table, initial, least, state)
     n = chosen.shape[0]
     if n < least:
         return none
@@ -256,7 +236,7 @@ def _fetch(
         for i in range(n):
             numbers[x, i] = initial[x, chosen[i]]
     for level in range(1, source.part.shape[0]):
-        _number(source, first, column, level, chosen, numbers)
+        number_cells(source, first, column, level, chosen, numbers)
     holds = np.empty(n, dtype=np.uint8)
     true = mark_matching_rows(numbers, first, column, source.nodes, holds)
     state[ROWS_TRUE] += true
@@ -279,7 +259,7 @@ def _unmade(row_filter: KeyRowFilter, table: int) -> bool:
 
 
 @njit
-def _least(rank: Array, table_ids: Array, count: int, rows: int, own: np.uint64) -> int:
+def least_to_enter(rank: Array, table_ids: Array, count: int, rows: int, own: np.uint64) -> int:
     """The lowest score with which a table of `rows` rows would be among the k best."""
     if count < rank.shape[0]:
         return 1
@@ -302,10 +282,10 @@ def read_tables(
     Done when no later candidate can be among the k best (rule 1). Returns earlier if a table needs
     keys that are not computed yet, and now and then so that Python can handle an interrupt.
     """
-    source = _bare(source)
+    source = bare_source(source)
     levels = source.part.shape[0]
     best, none = np.zeros(levels, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    unfiltered = KeyRowFilter(NONE, 0, 0, 0, none, none, none, none)
+    unfiltered = KeyRowFilter(0, 0, 0, none, none, none, none)
     work = 0
     for i in range(state[AT], tables.order.shape[0]):
         state[AT] = i
@@ -317,12 +297,12 @@ def read_tables(
             return True
         if work > TURN:
             return False
-        least = _least(rank, table_ids, state[BEST_COUNT], rows, own)
-        first, column = _choose(tables, source.part, table, least, False)
+        least = least_to_enter(rank, table_ids, state[BEST_COUNT], rows, own)
+        first, column = choose_columns(tables, source.part, table, least, False)
         if column.shape[0] == 0:
             continue
         filtered = column.shape[0] - first[1] >= row_filter.wide
-        if filtered and row_filter.kind == SUPER_KEYS and _unmade(row_filter, table):
+        if filtered and row_filter.words > 0 and _unmade(row_filter, table):
             return False
         state[TABLES_READ] += 1
         used = row_filter if filtered else unfiltered
@@ -357,14 +337,14 @@ def settle_table(
     In the canonical order, and with a trie whose levels are the key columns in their order, the
     mapping depends on the tables alone.
     """
-    source = _bare(source)
+    source = bare_source(source)
     state = np.zeros(STATE, dtype=np.int64)
     skip = np.zeros(0, dtype=np.int64)
     mapping = np.zeros(source.part.shape[0], dtype=np.int64)
     rows = tables.rows[table]
     mapping_count = 0
     for least in (score, close_score(score)):
-        first, column = _choose(tables, source.part, table, least, canonical)
+        first, column = choose_columns(tables, source.part, table, least, canonical)
         if column.shape[0] == 0:
             break
         true_numbers = _fetch(source, row_filter, table, first, column, rows, least, state)

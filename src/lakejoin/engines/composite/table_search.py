@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.engines.composite.hits import BestTables, KeyCounters, Mapping
-from lakejoin.engines.composite.query import KeyCodes, KeyQuery, MateOptions, PreparedKey, Trie
+from lakejoin.engines.composite.query import KeyCodes, KeyQuery, PreparedKey, Trie
 from lakejoin.engines.composite.table_layout import table_layout_of
 from lakejoin.engines.overlap.engine import OverlapIndex
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.composite.mapping_kernels import ColumnCoverage
     from lakejoin.engines.composite.table_reader import CandidateTables, KeyRowFilter, RowSource
     from lakejoin.store.segment import Segment
@@ -28,7 +28,16 @@ MOST_FILTERED = 200_000
 
 
 class KeySegmentSearch:
-    """The search of one segment; `hidden` columns are excluded."""
+    """The search of one segment; `hidden` columns are excluded.
+
+    A row is tested against the super keys of all combinations of its initial value if these are at
+    most `pairs`, because testing more takes as long as verifying the row; otherwise only their
+    common bits are tested. Tables are filtered from `wide` columns on, where that saves more than
+    it costs (measured).
+    """
+
+    pairs = 16
+    wide = 6
 
     def __init__(
         self,
@@ -69,17 +78,13 @@ class KeySegmentSearch:
         """Read the candidate tables in compiled code, which returns for keys and now and then."""
         from lakejoin.engines.composite import table_reader
 
-        options, live = self._key.options, self._numbering.live
-        stored = None
-        if options.row_filter == "superkeys" and np.count_nonzero(live) <= MOST_FILTERED:
-            stored = self._segment.superkeys
+        live = self._numbering.live
+        stored = self._segment.superkeys if np.count_nonzero(live) <= MOST_FILTERED else None
         source, check = self._source(trie, stored is not None)
-        each = options.row_filter == "each"
-        row_filter = _unfiltered(table_reader.EACH if each else table_reader.NONE)
-        keys = None
+        keys, row_filter = None, _unfiltered()
         if stored is not None:
-            keys = SuperKeyFilter(self._key.query, trie, live, stored, options)
-            row_filter = keys.compiled()
+            keys = SuperKeyFilter(self._key.query, trie, live, stored)
+            row_filter = keys.compiled(self.pairs, self.wide)
         state = np.zeros(table_reader.STATE, dtype=np.int64)
         state[table_reader.BEST_COUNT] = best.count
         over = False
@@ -103,7 +108,7 @@ class KeySegmentSearch:
         """The best mapping of a table that is among the best, and the runner-up if it is close."""
         from lakejoin.engines.composite import table_reader
 
-        none = _unfiltered(table_reader.NONE)
+        none = _unfiltered()
         for canonical in (True, False):
             # If there are too many mappings to try them in the canonical order, the order that
             # found the score finds it again.
@@ -137,22 +142,10 @@ class KeySegmentSearch:
         """What each column can serve, and how many posting list entries were read."""
         from lakejoin.engines.composite.mapping_kernels import ColumnCoverage
 
-        parts = range(len(self._key.query.columns))
+        parts = len(self._key.query.columns)
         # Two rows per key column: what a column can serve, and how many values it holds.
-        out = np.zeros((len(parts), 2, self._segment.column_count), dtype=np.int64)
-        read = list(parts) if self._key.options.bounds else [self._chosen()]
-        touched: list[Array] = [np.zeros(0, dtype=np.int64)] * len(parts)
-        items = 0
-        for part in read:
-            codes, each = self._numbering.live_codes(part)
-            touched[part], entries = self._index.weigh(codes, each, self._number, out[part])
-            items += entries
-        for part in set(parts) - set(read):
-            # Its lists are not read: any column of the tables may serve any combination.
-            tables = np.unique(self._layout.table_of[touched[read[0]]])
-            columns = self._layout.columns_of(tables)
-            touched[part] = columns[self._segment.indexed[columns]]
-            out[part, :, touched[part]] = len(self._key.query)
+        out = np.zeros((parts, 2, self._segment.column_count), dtype=np.int64)
+        touched, items = self._read_lists(out)
         for part, fixed in enumerate(self._key.query.fixed):
             if fixed is not None:
                 out[part, 0, touched[part]] *= self._named(fixed, touched[part])
@@ -161,33 +154,32 @@ class KeySegmentSearch:
         start = np.cumsum([0, *map(len, touched)])
         return ColumnCoverage(out[:, 0], out[:, 1], np.concatenate(touched), start), items
 
+    def _read_lists(self, out: Array) -> tuple[list[Array], int]:
+        """Read the posting lists of every key column into `out`; the columns that serve each, and
+        how many entries were read."""
+        weighed = [
+            self._index.weigh(*self._numbering.live_codes(part), self._number, served)
+            for part, served in enumerate(out)
+        ]
+        return [touched for touched, _ in weighed], sum(entries for _, entries in weighed)
+
     def _initial(self, served: ColumnCoverage, bound: Array) -> int:
-        """The key column by which fetching rows is cheapest (6.1)."""
+        """The key column by which fetching rows is cheapest (6.1), or the one asked for."""
         from lakejoin.engines.composite.mapping_kernels import fetching_costs
 
-        if not self._key.options.bounds or self._key.options.initial != "items":
-            return self._chosen()
-        costs = np.zeros(len(self._key.query.columns))
+        initial, query = self._key.initial, self._key.query
+        if isinstance(initial, int):
+            return initial
+        if initial == "cardinality":
+            return int(np.argmin([len(tokens) for tokens in query.tokens]))
+        if initial != "items":
+            return query.columns.index(initial)
+        costs = np.zeros(len(query.columns))
         fetching_costs(self._layout, served, bound, costs)
         return int(np.argmin(costs))
 
-    def _chosen(self) -> int:
-        """The key column that algorithm 1 starts with, chosen before the others are read."""
-        initial, query = self._key.options.initial, self._key.query
-        parts = range(len(query.columns))
-        if isinstance(initial, int):
-            return initial
-        if initial == "items":
-            used = [self._numbering.live_codes(j)[0] for j in parts]
-            return min(parts, key=lambda j: self._index.entries(used[j], self._number))
-        if initial == "cardinality":
-            return min(parts, key=lambda j: len(query.tokens[j]))
-        return query.columns.index(initial)
-
     def _named(self, name: str, columns: Array) -> Array:
         """Which columns have a name; in tables without one, those that differ only in case."""
-        import pyarrow.compute as pc
-
         tables = self._layout.table_of[columns]
         all_columns = self._layout.columns_of(np.unique(tables))
         exact = all_columns[np.asarray(pc.equal(self._names(all_columns), name))]
@@ -206,8 +198,6 @@ class KeySegmentSearch:
 
     def _alike(self, tables: Array) -> Array:
         """By key column: whether a column has its name (2), no key column's (1), another's (0)."""
-        import pyarrow.compute as pc
-
         key_columns = self._key.query.columns
         alike = np.ones((len(key_columns), self._segment.column_count), dtype=np.uint8)
         columns = self._layout.columns_of(tables)
@@ -223,14 +213,11 @@ class KeySegmentSearch:
         return self._segment.catalog.columns["name"].take(columns)
 
 
-def _unfiltered(kind: int) -> KeyRowFilter:
+def _unfiltered() -> KeyRowFilter:
     from lakejoin.engines.composite.table_reader import KeyRowFilter
 
     none = np.zeros(0, dtype=np.int64)
-    return KeyRowFilter(kind, 0, 0, 0, none, none, none, none)
-
-
-WIDE = 6  # columns from which the filter saves more than it costs (measured)
+    return KeyRowFilter(0, 0, 0, none, none, none, none)
 
 
 class SuperKeyFilter:
@@ -240,11 +227,8 @@ class SuperKeyFilter:
     tables that hash alike.
     """
 
-    def __init__(
-        self, query: KeyQuery, trie: Trie, live: Array, stored: SuperKeys, options: MateOptions
-    ) -> None:
+    def __init__(self, query: KeyQuery, trie: Trie, live: Array, stored: SuperKeys) -> None:
         self._query = query
-        self._options = options
         self._stored = stored
         self._combinations = query.combinations[trie.sorted[live[trie.sorted]]]
         initial = self._combinations[:, trie.order[0]]
@@ -252,17 +236,13 @@ class SuperKeyFilter:
         self._start = np.searchsorted(initial, np.arange(values + 1)).astype(np.int64)
         self._made: list[tuple[Array, Array]] = []
 
-    def compiled(self) -> KeyRowFilter:
+    def compiled(self, pairs: int, wide: int) -> KeyRowFilter:
         """For compiled code; without keys yet."""
-        from lakejoin.engines.composite.table_reader import SUPER_KEYS, KeyRowFilter
+        from lakejoin.engines.composite.table_reader import KeyRowFilter
 
         group = self._stored.groups()
         keys, common = np.zeros((2, int(group.max(initial=0)) + 1), dtype=np.int64)
-        wide = WIDE if self._options.bounds else 0  # algorithm 1 always filters
-        pairs = self._options.pairs
-        return KeyRowFilter(
-            SUPER_KEYS, self._stored.words, pairs, wide, group, self._start, keys, common
-        )
+        return KeyRowFilter(self._stored.words, pairs, wide, group, self._start, keys, common)
 
     def make(self, row_filter: KeyRowFilter, table: int) -> None:
         """Compute the keys for tables that hash alike: of combinations, and common to a value."""

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.engines.containment.lsh_ensemble import (
+    LshEnsemble,
+    SketchedQuery,
+    count_reaching,
+    falling_thresholds,
+)
 from lakejoin.engines.hits import ExcludedColumns, Hits, RankedHits, merge_ranked_hits
+from lakejoin.engines.overlap import Overlap, count_overlaps
 from lakejoin.engines.query import CACHED_VALUES, Query, locate_codes
 from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
@@ -67,8 +74,6 @@ class ContainmentEngine:
         self, query: Query, segments: Sequence[Segment], excluded: ExcludedColumns
     ) -> ContainmentParts:
         """Search some of the segments both ways, as only all parts together show which counts."""
-        from lakejoin.engines.containment.lsh_ensemble import LshEnsemble, SketchedQuery
-
         counted, entries = None, None
         if self.verified and len(query) <= MOST_VALUES:
             entries = _count_entries(query, segments)
@@ -85,8 +90,6 @@ class ContainmentEngine:
     ) -> RankedHits:
         """Merge what all parts found, using counts where one search over all segments would count;
         `segment_indexes` are the indexes of each part's segments in the whole index."""
-        from lakejoin.engines.containment.lsh_ensemble import count_reaching, falling_thresholds
-
         entries = [part.entries for part in parts]
         if None not in entries and sum(filter(None, entries)) <= MOST_ENTRIES:
             counted = [part.counted for part in parts if part.counted is not None]
@@ -122,8 +125,6 @@ class ContainmentEngine:
         self, query: Query, segments: Sequence[Segment], excluded: ExcludedColumns
     ) -> Hits | None:
         """The columns that can contain enough, counted exactly; None if that is not cheap."""
-        from lakejoin.engines.overlap import Overlap
-
         if len(query) > MOST_VALUES:
             return None
         entries = _count_entries(query, segments)
@@ -137,8 +138,6 @@ class ContainmentEngine:
     def _sketched(
         self, query: Query, segments: Sequence[Segment], excluded: ExcludedColumns, k: int | None
     ) -> Hits:
-        from lakejoin.engines.containment.lsh_ensemble import LshEnsemble
-
         return LshEnsemble(self.min, k).search(query, segments, excluded)
 
 
@@ -155,8 +154,6 @@ def _count_entries(query: Query, segments: Sequence[Segment]) -> int:
 
 def _verify(query: Query, segments: Sequence[Segment], hits: Hits) -> Hits:
     """Recount the hits exactly: most values first, then by column size, then as in the index."""
-    from lakejoin.engines.overlap import count_overlaps
-
     matched = np.zeros(len(hits), dtype=np.int64)
     for segment_index in np.unique(hits.segment).tolist():
         segment, here = segments[segment_index], hits.segment == segment_index
@@ -174,7 +171,6 @@ def _rank(hits: Hits, segments: Sequence[Segment]) -> RankedHits:
 
 
 def read_column_sizes(hits: Hits | VectorHits, segments: Sequence[Segment]) -> Array:
-    """How many distinct values each found column has."""
     size = np.zeros(len(hits), dtype=np.int64)
     for segment_index in np.unique(hits.segment).tolist():
         here = hits.segment == segment_index
@@ -188,7 +184,6 @@ def count_for_share(query: Sized, least: float) -> int:
 
 
 def filter_by_share(hits: Hits, query: Query, least: float | None) -> Hits:
-    """The hits that contain at least a share of the query's values."""
     return (
         hits.take(np.flatnonzero(hits.matched >= count_for_share(query, least))) if least else hits
     )

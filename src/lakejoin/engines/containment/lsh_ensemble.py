@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
 from lakejoin.engines.limits import check_k, check_share
-from lakejoin.errors import InputError
-from lakejoin.model import Array
+from lakejoin.kernels.hashes import hash_strings
+from lakejoin.kernels.minhash import sketch
+from lakejoin.model import Array, string_buffers
 from lakejoin.store.sketches import NO_HITS, SCHEMES, SketchHits
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _NAME = "lsh-ensemble"
 _FALL = 0.05  # step between thresholds when searching for the best k
+_RECALL = 0.95  # chance of finding a column exactly at the threshold, as far as signatures allow
+_DOUBT = 1.5  # standard deviations by which a signature may be worse than one at the threshold
 
 
 class SketchedQuery:
@@ -38,17 +41,12 @@ class SketchedQuery:
 
     @classmethod
     def of(cls, query: Query) -> SketchedQuery:
-        from lakejoin.kernels.hashes import hash_strings
-        from lakejoin.model import string_buffers
-
         hashes = np.empty(len(query), dtype=np.uint64)
         offsets, data = string_buffers(query.tokens)
         hash_strings(offsets, data, np.uint64(0), hashes)
         return cls(hashes)
 
     def signature(self, scheme: str, length: int) -> Array:
-        from lakejoin.kernels.minhash import sketch
-
         signature = self._made.get((scheme, length))
         if signature is None:
             signature = self._made[scheme, length] = np.empty(length, dtype=np.uint32)
@@ -61,11 +59,9 @@ class LshEnsemble:
     """Find the columns that contain at least the share `min` of the query, or the best `k`.
 
     Signatures are partitioned by column size; in each partition, the containment threshold becomes
-    a Jaccard threshold, and bands are chosen for it. `recall` is the probability of finding a
-    column exactly at the threshold, as far as the signatures allow; None uses the thesis's choice
-    of bands instead. `doubt` drops a column whose signature is more than that many standard
-    deviations worse than that of a column at the threshold; None drops none. `single_partition`
-    treats all columns as one partition (plain MinHash LSH). All scores are estimates with errors.
+    a Jaccard threshold, and bands are chosen for it, so that nearly every column at the threshold
+    is found. Columns whose signature makes it unlikely that they reach the threshold are dropped.
+    All scores are estimates with errors.
 
     >>> LshEnsemble(min=1.5)
     Traceback (most recent call last):
@@ -75,16 +71,11 @@ class LshEnsemble:
 
     min: float = 0.6
     k: int | None = None
-    recall: float | None = 0.95
-    doubt: float | None = 1.5
-    single_partition: bool = False
 
     def __post_init__(self) -> None:
         check_share(self.min, "min")
         if self.k is not None:
             check_k(self.k)
-        if self.recall is not None and not 0.0 < self.recall < 1.0:
-            raise InputError(f"recall must be between 0 and 1, not {self.recall}")
 
     def search(self, query: Query, segments: Sequence[Segment], excluded: ExcludedColumns) -> Hits:
         """The columns found, the highest estimate first, then the smaller column."""
@@ -133,25 +124,28 @@ class LshEnsemble:
             if sketches.classes == 0:
                 hits_by_segment.append(NO_HITS)
                 continue
-            bands = _bands(
-                sketches.uppers,
-                threshold,
-                size_step(query.size),
-                sketches.permutations,
-                self.recall,
-                self.single_partition,
-            )
+            length = sketches.permutations
             hits = sketches.find(
                 segment_index,
-                query.signature(sketches.scheme, sketches.permutations),
-                bands,
+                query.signature(sketches.scheme, length),
+                self.choose_bands(sketches.uppers, threshold, query.size, length),
                 query.size,
-                0.0 if self.doubt is None else float(math.ceil(threshold * query.size - 1e-9)),
-                math.inf if self.doubt is None else float(self.doubt),
+                *self.least_evidence(threshold, query.size),
             )
             left_out = excluded.columns[segment_index]
             hits_by_segment.append(hits.without(left_out) if len(left_out) else hits)
         return _hits(hits_by_segment, query.size)
+
+    def choose_bands(
+        self, uppers: tuple[int, ...], threshold: float, size: int, length: int
+    ) -> Array:
+        """Bands and rows by partition, given the largest size of each."""
+        return _bands(uppers, threshold, size_step(size), length)
+
+    def least_evidence(self, threshold: float, size: int) -> tuple[float, float]:
+        """How many values a column must have, and how far below what is expected of it its
+        signature may be, in standard deviations."""
+        return float(math.ceil(threshold * size - 1e-9)), _DOUBT
 
 
 def falling_thresholds(least: float) -> Iterator[float]:
@@ -168,28 +162,15 @@ def falling_thresholds(least: float) -> Iterator[float]:
 
 
 def count_reaching(hits: Hits, threshold: float) -> int:
-    """How many hits have an estimated containment of at least the threshold."""
     return 0 if hits.estimate is None else int(np.count_nonzero(hits.estimate >= threshold))
 
 
 @lru_cache(maxsize=4096)
-def _bands(
-    uppers: tuple[int, ...],
-    threshold: float,
-    size: int,
-    length: int,
-    recall: float | None,
-    plain: bool,
-) -> Array:
+def _bands(uppers: tuple[int, ...], threshold: float, size: int, length: int) -> Array:
     """Bands and rows by partition, for a query size on the grid."""
-    chosen = []
-    for upper in uppers:
-        # Partitions whose largest set is below the threshold are skipped in the lookup.
-        step = max(upper_step(uppers[-1] if plain else upper) - size, least_step(threshold))
-        if recall is None:
-            chosen.append(choose_bands_by_error(threshold, step, length))
-        else:
-            chosen.append(choose_bands_by_recall(threshold, step, length, recall))
+    # Partitions whose largest set is below the threshold are skipped in the lookup.
+    steps = (max(upper_step(upper) - size, least_step(threshold)) for upper in uppers)
+    chosen = [choose_bands_by_recall(threshold, step, length, _RECALL) for step in steps]
     return np.ascontiguousarray(np.array(chosen, dtype=np.int64).T)
 
 
@@ -225,8 +206,7 @@ def _hits(parts: Sequence[SketchHits], query_size: int) -> Hits:
 
 
 _STEPS = 64  # grid steps per factor of e
-_NODES = 64
-_MOST_ROWS = 32
+MOST_ROWS = 32
 
 
 def jaccard(containment: float, ratio: float) -> float:
@@ -258,43 +238,7 @@ def least_step(threshold: float) -> int:
 
 
 def ratio_at(step: int) -> float:
-    """The ratio at a grid step."""
     return math.exp(step / _STEPS)
-
-
-@lru_cache(maxsize=1 << 16)
-def choose_bands_by_error(threshold: float, step: int, length: int) -> tuple[int, int]:
-    """(bands, rows) with the smallest sum of false positives and false negatives.
-
-    >>> choose_bands_by_error(0.5, 0, 128)
-    (32, 4)
-    """
-    errors = band_errors(threshold, ratio_at(step), length).sum(axis=2)
-    row, band = np.unravel_index(np.nanargmin(errors), errors.shape)
-    return int(band) + 1, int(row) + 1
-
-
-def band_errors(threshold: float, ratio: float, length: int) -> Array:
-    """(false positives, false negatives) at [rows - 1, bands - 1]; NaN if the signature is too
-    short.
-
-    >>> errors = band_errors(0.5, 2.0, 128)
-    >>> errors.shape, bool(errors[0, 127, 0] > errors[3, 31, 0])
-    ((32, 128, 2), True)
-    """
-    from lakejoin.kernels.minhash import compute_band_errors
-
-    rows = np.arange(1, min(_MOST_ROWS, length) + 1)
-    errors = np.zeros((len(rows), length, 2))
-    compute_band_errors(threshold, ratio, length, *_quadrature(), errors)
-    errors[rows[:, None] * np.arange(1, length + 1) > length] = np.nan
-    return errors
-
-
-@cache
-def _quadrature() -> tuple[Array, Array]:
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    return nodes, weights
 
 
 @lru_cache(maxsize=1 << 16)
@@ -309,7 +253,7 @@ def choose_bands_by_recall(
     ((26, 2), (128, 1))
     """
     similarity = jaccard(threshold, ratio_at(step))
-    for rows in range(min(_MOST_ROWS, length), 0, -1):
+    for rows in range(min(MOST_ROWS, length), 0, -1):
         miss = 1.0 - similarity**rows
         if miss <= 0.0:
             return 1, rows

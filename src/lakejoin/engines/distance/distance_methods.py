@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from lakejoin.engines.distance.near_hits import count_near_points
+from lakejoin.engines.distance.near_pairs import count_near_pairs
+from lakejoin.engines.distance.point_pool import count_near_numbers, open_point_pool
 from lakejoin.engines.distance.query_grids import GridFineness, QueryGrids, build_query_grids
 from lakejoin.engines.meaning.hits import VectorCounters
 from lakejoin.errors import InputError
+from lakejoin.kernels.topk import push_score, required_score
 from lakejoin.model import Array
 from lakejoin.store.distance_limits import (
     METRES,
@@ -98,13 +102,9 @@ class VectorDistance:
         return which, scaled / np.sqrt((scaled * scaled).sum(axis=1))[:, None]
 
     def accepts(self, sets: PointSets) -> Array:
-        """The sets of vectors of the same dimension."""
         return np.asarray((sets.kinds == 2) & (sets.dimensions == self._dimension))
 
     def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
-        """Count set by set."""
-        from lakejoin.kernels.topk import push_score, required_score
-
         hits, pairs = np.zeros((2, len(request.sets)), dtype=np.int64)
         for i, s in enumerate(request.sets.tolist()):
             _, vectors = self._prepared(sets.points(s))
@@ -163,7 +163,6 @@ class VectorDistance:
         return np.asarray(2 * np.arcsin(np.minimum(straight / 2, 1.0)))
 
     def pairs(self, sets: PointSets, s: int) -> tuple[Array, Array, Array]:
-        """Return all near pairs, block by block."""
         which, vectors = self._prepared(sets.points(s))
         blocks = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         step = max(1, _BLOCK // max(len(vectors), 1))
@@ -222,10 +221,6 @@ class PointDistance:
 
     def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
         """Count hits with bitmaps of 64 sets at a time, or pairs with counts by cell."""
-        from lakejoin.engines.distance.near_hits import count_near_points
-        from lakejoin.engines.distance.near_pairs import count_near_pairs
-        from lakejoin.engines.distance.point_pool import open_point_pool
-
         query_size = len(self._query_points)
         most = query_size * (sets.sizes[request.sets] if request.count_pairs else np.int64(1))
         which = request.sets[np.broadcast_to(most >= request.least, len(request.sets))]
@@ -312,13 +307,10 @@ class NumberDistance:
         self._rising = bool((np.diff(self._low) >= 0).all() and (np.diff(self._high) >= 0).all())
 
     def accepts(self, sets: PointSets) -> Array:
-        """The sets of numbers."""
         return np.asarray(sets.kinds == 0)
 
     def count_matches(self, sets: PointSets, request: CountRequest) -> MatchCounts:
         """Count by walking along both sorted lists."""
-        from lakejoin.engines.distance.point_pool import count_near_numbers, open_point_pool
-
         which, box = request.sets, sets.boxes[request.sets]
         begin = np.zeros(len(which), dtype=np.int64)
         end = np.full(len(which), len(self._low), dtype=np.int64)
@@ -343,7 +335,6 @@ class NumberDistance:
         return MatchCounts(which, hits, pairs)
 
     def pairs(self, sets: PointSets, s: int) -> tuple[Array, Array, Array]:
-        """Return all near pairs, from the intervals."""
         numbers = sets.points(s)[:, 0]
         first = np.searchsorted(numbers, self._low, side="left")
         last = np.maximum(first, np.searchsorted(numbers, self._high, side="right"))

@@ -120,7 +120,6 @@ class PointSetSearch:
 def _choose_method(
     points: Array, kind: str, within: DistanceLimit, metric: str | None
 ) -> DistanceMethod:
-    """Choose the method for points of a kind under a metric."""
     metric = resolve_metric(kind, within, metric)
     points = np.asarray(points, dtype=np.float64)
     if points.ndim == 1:

@@ -39,7 +39,6 @@ _ONE = np.uint64(1)
 
 @njit(inline="always")
 def _union(words: Array, begin: int, end: int) -> np.uint64:
-    """OR the words [begin, end)."""
     run = words[begin:end]
     union = np.uint64(0)
     for i in range(end - begin):

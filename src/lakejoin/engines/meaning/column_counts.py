@@ -40,7 +40,6 @@ class CountBoard(NamedTuple):
 
     @classmethod
     def of(cls, columns: int) -> CountBoard:
-        """A board for a number of columns."""
         seen, hits, slot, touched = np.zeros((4, columns), dtype=np.int32)
         return cls(seen, hits, np.zeros(columns, dtype=np.int64), slot, touched)
 

@@ -24,7 +24,7 @@ from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.engines.meaning.hits import NearPairs, VectorCounters, VectorHits
 from lakejoin.engines.meaning.segment_scores import ColumnScores, VectorSegmentSearch
 from lakejoin.engines.meaning.vector_distances import find_near_pairs, measure_pairs
-from lakejoin.engines.meaning.vector_space import ColumnLists, Nearness, VectorSpace
+from lakejoin.engines.meaning.vector_space import Nearness, PostingLists, VectorSpace
 from lakejoin.model import Array
 
 __all__ = ["Nearness", "VectorSearch", "VectorSpace"]
@@ -112,7 +112,7 @@ class VectorSearch:
         return VectorSegmentSearch(self.spaces[number], queries, nearness, without)
 
 
-def _rows(number: int, lists: ColumnLists, scores: ColumnScores, measure: str) -> Array:
+def _rows(number: int, lists: PostingLists, scores: ColumnScores, measure: str) -> Array:
     """The results of a segment as a matrix with one column per lake column."""
     return np.stack(
         [

@@ -51,11 +51,9 @@ class ColumnScores:
     pairs: Array
 
     def by(self, measure: str) -> Array:
-        """The scores for a measure."""
         return self.hits if measure == "hit" else self.pairs
 
     def take(self, chosen: Array) -> ColumnScores:
-        """The columns at these positions, or where a mask is set."""
         return ColumnScores(self.size_ranks[chosen], self.hits[chosen], self.pairs[chosen])
 
 
@@ -264,7 +262,6 @@ class VectorSegmentSearch:
     # -- distances ------------------------------------------------------------------------------
 
     def _within(self, candidates: CandidatePairs) -> Array:
-        """Whether each candidate is within the radius."""
         within = candidates.sure.copy()
         unsure = np.flatnonzero(~within)
         within[unsure] = self._measured(candidates.take(unsure))

@@ -50,7 +50,6 @@ class TreeDescent(NamedTuple):
 
 
 def new_descent(queries: int, leaves: int) -> TreeDescent:
-    """Start a descent at the root."""
     stack = np.zeros((DEPTH, 5), dtype=np.int64)
     stack[0] = 0, 0, leaves, 0, queries
     active = np.zeros((DEPTH + 1) * max(queries, 1), dtype=np.int32)

@@ -47,7 +47,6 @@ class CandidatePairs:
         return len(self.query)
 
     def take(self, chosen: Array) -> CandidatePairs:
-        """The pairs at these positions, or where a mask is set."""
         return CandidatePairs(self.query[chosen], self.id[chosen], self.sure[chosen])
 
 

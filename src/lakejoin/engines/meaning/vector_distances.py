@@ -46,7 +46,6 @@ def rounding_error(dimension: int) -> float:
 
 @njit(fastmath={"reassoc", "contract"})
 def squared_l2(a: Array, b: Array) -> float:
-    """The squared L2 distance of two vectors."""
     total = 0.0
     for j in range(a.shape[0]):
         off = np.float64(a[j]) - np.float64(b[j])

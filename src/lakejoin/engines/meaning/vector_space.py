@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,36 +19,14 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
 
 
-class ColumnLists(Protocol):
-    """For every vector the columns that hold it. Lists hold *size ranks*: positions of columns in
-    the posting lists, which differ from their indexes in the segment."""
-
-    @property
-    def columns(self) -> int:
-        """How many columns there are."""
-
-    def spans(self, ids: Array) -> tuple[Array, Array]:
-        """Where the lists of vectors start in the entries, and their lengths."""
-
-    def entries(self, begin: Array, length: Array) -> Array:
-        """The array that holds these lists, verified."""
-
-    def numbers(self, size_ranks: Array) -> Array:
-        """The indexes of columns in their segment."""
-
-    def sizes(self, size_ranks: Array) -> Array:
-        """How many vectors each column holds."""
-
-    def allowed(self, excluded: Array | None) -> Array:
-        """By size rank, whether a column is searched; `excluded` are column indexes."""
-
-    def ids_of(self, column: int) -> Array:
-        """The vectors of a column, by its index in the segment; ascending."""
-
-
 @dataclass(frozen=True, eq=False)
 class PostingLists:
-    """The posting lists of a segment's values that have vectors; `codes` ascend by vector id."""
+    """For every vector the columns that hold it: the posting lists of a segment's values that have
+    vectors; `codes` ascend by vector id.
+
+    Lists hold *size ranks*: positions of columns in the posting lists, which differ from their
+    indexes in the segment.
+    """
 
     segment: Segment
     codes: Array
@@ -58,25 +36,29 @@ class PostingLists:
         object.__setattr__(self, "columns", self.segment.column_count)
 
     def spans(self, ids: Array) -> tuple[Array, Array]:
+        """Where the lists of vectors start in the entries, and their lengths."""
         return self.segment.postings.spans(self.codes[ids])
 
     def entries(self, begin: Array, length: Array) -> Array:
+        """The array that holds these lists, verified."""
         return self.segment.postings.entries(begin, length)
 
     def numbers(self, size_ranks: Array) -> Array:
+        """The indexes of columns in their segment."""
         return self.segment.postings.columns_at(size_ranks)
 
     def sizes(self, size_ranks: Array) -> Array:
         return self.segment.postings.set_sizes(self.numbers(size_ranks))
 
     def allowed(self, excluded: Array | None) -> Array:
-        # Only columns with vectors are searched.
+        """By size rank, whether a column has vectors and is not among the `excluded` indexes."""
         columns = self.segment.has_meaning.copy()
         if excluded is not None:
             columns[excluded] = False
         return columns[self.numbers(np.arange(self.columns))]
 
     def ids_of(self, column: int) -> Array:
+        """The vectors of a column, by its index in the segment; ascending."""
         return np.searchsorted(self.codes, self.segment.postings.codes_of(column))
 
 
@@ -123,13 +105,12 @@ class VectorSpace:
 
     compact: CompactVectors
     source: VectorSource
-    lists: ColumnLists
+    lists: PostingLists
     boards: list[CountBoard] = field(default_factory=list, repr=False)  # free ones
     slots: list[Array] = field(default_factory=list, repr=False)  # free arrays by vector id
 
     @cached_property
     def finder(self) -> CandidateFinder:
-        """Finds candidate pairs in this space."""
         return CandidateFinder(self.compact, self.source)
 
 

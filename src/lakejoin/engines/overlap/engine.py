@@ -11,6 +11,15 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
+from lakejoin.engines.overlap.overlap_kernels import (
+    BEGIN,
+    HIDDEN,
+    ORDER,
+    RUN,
+    count_shared,
+    weigh_columns,
+)
+from lakejoin.engines.overlap.postings_view import PostingsMatrix, SearchBuffers
 from lakejoin.engines.overlap.read_costs import (
     BYTES_READ,
     CANDIDATES,
@@ -21,15 +30,16 @@ from lakejoin.engines.overlap.read_costs import (
     SEGMENTS,
     SETS_READ,
     STOPPED,
+    ReadCosts,
+    measure_costs,
+    time_call,
 )
+from lakejoin.engines.query import Query, locate_codes
 from lakejoin.errors import InputError
 from lakejoin.model import Array
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
-    from lakejoin.engines.overlap.postings_view import SearchBuffers
-    from lakejoin.engines.overlap.read_costs import ReadCosts
-    from lakejoin.engines.query import Query
     from lakejoin.store.postings import Postings
     from lakejoin.store.segment import Segment
 
@@ -46,8 +56,6 @@ class OverlapIndex:
     """
 
     def __init__(self, postings: Sequence[Postings], costs: ReadCosts | None = None) -> None:
-        from lakejoin.engines.overlap.postings_view import PostingsMatrix
-
         self.postings = tuple(postings)
         self._matrix = PostingsMatrix([p.file for p in self.postings])
         self._own = threading.local()
@@ -64,8 +72,6 @@ class OverlapIndex:
 
         `codes` are the ascending codes of the query's values in each segment.
         """
-        from lakejoin.engines.overlap.overlap_kernels import BEGIN, HIDDEN, ORDER, RUN
-
         chosen = "stopping" if algorithm == "auto" else algorithm
         costs = self.costs  # may run searches to measure them, so before buffers are taken
         sizes = np.fromiter(map(len, codes), dtype=np.int64, count=len(codes))
@@ -84,8 +90,6 @@ class OverlapIndex:
 
     def overlaps(self, codes: Array, segment: int, columns: Array) -> Array:
         """Count the query's values that each of some columns of a segment contains."""
-        from lakejoin.engines.overlap.overlap_kernels import count_shared
-
         out = np.zeros(len(columns), dtype=np.int64)
         room = self._room(len(codes), 1)
         ranks = self.postings[segment].size_ranks(columns)
@@ -102,43 +106,25 @@ class OverlapIndex:
         that contain any value, and how many entries of posting lists were read.
         """
         touched = np.empty(out.shape[1], dtype=np.int64)
-        count, entries = self._weigh(codes, weights, segment, out, touched)
-        return touched[:count], entries
-
-    def entries(self, codes: Array, segment: int) -> int:
-        """Count the entries of the posting lists of the query's values in a segment."""
-        empty = np.zeros((2, 0), dtype=np.int64)
-        return self._weigh(codes, empty[0], segment, empty, empty[0])[1]
-
-    def _weigh(
-        self, codes: Array, weights: Array, segment: int, out: Array, touched: Array
-    ) -> tuple[int, int]:
-        from lakejoin.engines.overlap.overlap_kernels import weigh_columns
-
         room = self._room(len(codes), 1)
         args = (self._matrix.rows, segment, _joined([codes]), weights, room.row, room.pending)
         count, entries = weigh_columns(*args, out, touched)
         self._matrix.verify(room.pending)
-        return int(count), int(entries)
+        return touched[:count], int(entries)
 
     @property
     def costs(self) -> ReadCosts:
         """The costs of reading: those given, or else measured on first use."""
         if self._costs is None:
-            from lakejoin.engines.overlap.read_costs import ReadCosts, measure_costs
-
             self._costs = ReadCosts()  # measuring searches with the defaults
             self._costs = measure_costs(self)
         return self._costs
 
     def uses_costs(self, costs: ReadCosts | None) -> bool:
-        """Whether this index uses these costs; None accepts any."""
         return costs is None or costs == self._costs
 
     def time_lists(self, segment: int, groups: Array) -> float:
         """Time merging posting lists, less the time of looking them up; in nanoseconds."""
-        from lakejoin.engines.overlap.read_costs import time_call
-
         postings = self.postings[segment]
         empty = np.zeros(0, dtype=np.uint32)
         codes = [empty] * len(self.postings)
@@ -148,16 +134,12 @@ class OverlapIndex:
 
     def time_sets(self, segment: int, ranks: Array) -> float:
         """Time reading the sets of columns, less the time of an empty call; in nanoseconds."""
-        from lakejoin.engines.overlap.read_costs import time_call
-
         columns = self.postings[segment].columns_at(ranks)
         any_code = np.zeros(1, dtype=np.uint32)
         base = time_call(lambda: self.overlaps(any_code, segment, columns[:1]))
         return max(0.0, time_call(lambda: self.overlaps(any_code, segment, columns)) - base)
 
     def _room(self, values: int, k: int) -> SearchBuffers:
-        from lakejoin.engines.overlap.postings_view import SearchBuffers
-
         room: SearchBuffers | None = getattr(self._own, "room", None)
         if room is None:
             room = self._own.room = SearchBuffers(
@@ -256,9 +238,6 @@ class Overlap:
     def search(
         self, query: Query, segments: Sequence[Segment], excluded: ExcludedColumns | None = None
     ) -> Hits:
-        """Return the best columns of all segments."""
-        from lakejoin.engines.query import locate_codes
-
         index = index_of(segments, self.costs)
         codes = [drop_missing_codes(locate_codes(query, n, s)) for n, s in enumerate(segments)]
         columns = sum(p.columns for p in index.postings)

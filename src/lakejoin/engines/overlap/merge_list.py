@@ -52,7 +52,6 @@ def read_lists(
 
 @njit
 def note_lists(part: SegmentPostings, query: QueryGroups, i: int, j: int) -> None:
-    """Note that the lists [i, j) are read."""
     if part.guard.checked.shape[0] == 0:
         return
     short = short_lists_of(part).shape[0] > 0

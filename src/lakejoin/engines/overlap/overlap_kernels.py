@@ -144,14 +144,13 @@ def weigh_columns(
     """Add to each column of a segment the weights of the codes it contains, and how many these are.
 
     `out` has a row for each of the two; codes ascend. `touched` lists the columns that contain any.
-    Returns how many columns these are and how many entries the posting lists have; without room for
-    columns in `out`, the entries are only counted.
+    Returns how many columns these are and how many entries the posting lists have.
     """
     part = open_postings(matrix, s, pending)
     query = query_in(row)
     n = read_whole_query(part, codes, query)
-    if out.shape[1] == 0 or n == 0:
-        return 0, query.ahead[0] if n > 0 else 0
+    if n == 0:
+        return 0, 0
     note_lists(part, query, 0, n)
     note_read(part, BY_SIZE, 0, 4 * part.columns)
     columns = by_size_of(part)

@@ -79,7 +79,6 @@ class SegmentPostings(NamedTuple):
 
 @njit
 def open_postings(matrix: Array, number: int, pending: Array) -> SegmentPostings:
-    """Open a segment by its index."""
     row = matrix[number]
     guard = BlockGuard(mapped_bytes(row, CHECKED), pending, row[3 * CHECKED + 2])
     return SegmentPostings(number, row[COLUMNS], row, guard)
@@ -113,7 +112,6 @@ by_size_of = make_taker(mapped_words, BY_SIZE)
 
 @njit(inline="always")
 def size_of(part: SegmentPostings, column: int) -> int:
-    """Return how many distinct values a column has."""
     at = part.row[3 * SET_SIZE + 2] + 4 * column
     note_blocks(part.guard, at, at + 4)
     return np.int64(set_size_of(part)[column])
@@ -270,7 +268,6 @@ class SearchBuffers:
             self._hand_over(LEADERS, *np.zeros((2, k), dtype=np.uint64))
 
     def view(self, costs: ReadCosts) -> BufferView:
-        """The buffers as compiled code takes them."""
         return BufferView(self.row, self.pending, costs)
 
     def _hand_over(self, field: int, *arrays: Array) -> None:

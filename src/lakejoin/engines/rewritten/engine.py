@@ -23,14 +23,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from lakejoin.kernels.rare_token_samples import (
+    MAX_COUNTED,
+    MAX_HOLDERS,
+    add_matches,
+    count_holding_columns,
+    find_token_holders,
+    sample_text_tokens,
+)
+from lakejoin.kernels.text_tokens import token_ranks
 from lakejoin.model import Array, ColumnType, string_buffers
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.rare_tokens import EXCLUDED_TYPES, RareTokensComponent
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.hits import ExcludedColumns
     from lakejoin.engines.query import Query, QueryTable
     from lakejoin.store.segment import Segment
@@ -63,7 +71,6 @@ class LikelyColumn:
 
     @property
     def pair(self) -> tuple[int, int, int]:
-        """The two columns."""
         return self.column_index, self.segment_index, self.column
 
     @property
@@ -131,9 +138,6 @@ class _Sample:
 
     @classmethod
     def of(cls, texts: pa.LargeStringArray) -> _Sample | None:
-        from lakejoin.kernels.rare_token_samples import MAX_COUNTED, sample_text_tokens
-        from lakejoin.kernels.text_tokens import token_ranks
-
         if not len(texts):
             return None
         offsets, data = string_buffers(texts)
@@ -177,8 +181,6 @@ class _TokenLists:
 
     def likely(self, column_index: int, query: Query, sample: _Sample) -> list[LikelyColumn]:
         """The columns that share tokens with a sample of a query column."""
-        from lakejoin.kernels.rare_token_samples import add_matches, count_holding_columns
-
         spans = {
             i: segment.rare_tokens.find(sample.tokens) for i, segment in self._segments.items()
         }
@@ -258,13 +260,6 @@ def pair_by_rare_tokens(
     >>> [[int(i) for i in side] for side in pair_by_rare_tokens(left, right)]
     [[0, 1], [1, 0]]
     """
-    from lakejoin.kernels.rare_token_samples import (
-        MAX_COUNTED,
-        MAX_HOLDERS,
-        find_token_holders,
-        sample_text_tokens,
-    )
-
     none = np.zeros(0, dtype=np.int64)
     if not len(left) or not len(right):
         return none, none

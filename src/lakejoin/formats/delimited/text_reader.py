@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.errors import UnreadableFile
 from lakejoin.formats.charsets import Decoder, Utf8Blocks, detect_charset
@@ -24,9 +24,6 @@ from lakejoin.formats.delimited.text_layout import Layout, detect_layout, is_pro
 from lakejoin.formats.table_stream import Blob, TableStream
 from lakejoin.model import Array, Dialect, ReadLimits
 from lakejoin.values.plain_columns import Losses
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class RowParser:
@@ -68,7 +65,6 @@ class RowParser:
 
     def _by_arrow(self, data: bytes) -> pa.RecordBatch | None:
         """Parse by Arrow's reader; None if a record does not fit and needs repair."""
-        import pyarrow as pa
         from pyarrow import csv
 
         names = list(self._layout.names)
@@ -138,8 +134,6 @@ def _batch(
     grammar: Grammar,
 ) -> pa.RecordBatch:
     """Gather the cells column by column; repaired cells come from a text appended to the data."""
-    import pyarrow as pa
-
     data, patches = tokens.data, _Patches(fitted, len(tokens.data), layout.width)
     if fitted:
         data = np.concatenate([data, np.frombuffer(patches.text, dtype=np.uint8)])
@@ -175,8 +169,6 @@ class _Patches:
 def _column(
     data: Array, start: Array, end: Array, kind: Array, missing: Array, grammar: Grammar
 ) -> pa.Array:
-    import pyarrow as pa
-
     from lakejoin.kernels import delimited_text as kernel
 
     offsets = np.empty(start.size + 1, np.int32)

@@ -299,9 +299,9 @@ def write_description(workspace: Workspace, path: Path, name: str, about: Json) 
 
 def _profile_columns(rows: pa.Table, rules: Any) -> Sequence[ColumnProfile]:
     """Profile each column by the rules of the index."""
-    from lakejoin.search.external_table import ExternalTable, FrameRows
+    from lakejoin.search.query_tables import FrameTable
 
-    table = ExternalTable(FrameRows(rows), rules)
+    table = FrameTable(rows, rules)
     profiles = []
     for index in range(rows.num_columns):  # one at a time, as each is encoded in memory
         profiles.append(table.profile(index))

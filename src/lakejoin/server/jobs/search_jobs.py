@@ -281,7 +281,7 @@ def match_columns(
 
 def _query_table(snapshot: Snapshot, mine: ServedTable) -> QueryTable:
     from lakejoin.inputs import resolve_table
-    from lakejoin.search.indexed_table import IndexedTable
+    from lakejoin.search.query_tables import IndexedTable
 
     if isinstance(mine, ServedLakeTable):
         return IndexedTable(snapshot, *_locate_table(snapshot, mine.name))

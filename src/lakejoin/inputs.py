@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from lakejoin.errors import InputError, MissingIndex, UnknownTable, import_optional
 from lakejoin.joins.join_inputs import JoinInput, ReadRows
 from lakejoin.locations import Location
+from lakejoin.store.catalog import ColumnEntry, TableEntry
+from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.engines.query import QueryTable
-    from lakejoin.store.catalog import ColumnEntry, TableEntry
-    from lakejoin.store.segment import Segment
 
 DEFAULT_INDEX = ".lakejoin"
 _NAMES_SHOWN = 3

@@ -10,6 +10,8 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from lakejoin.engines.limits import check_k
+from lakejoin.engines.query import QueryTable
 from lakejoin.inputs import (
     DEFAULT_INDEX,
     LakeTable,
@@ -19,21 +21,20 @@ from lakejoin.inputs import (
     resolve_table,
 )
 from lakejoin.lake_search import LakeSearch, check_column_count
+from lakejoin.model import Skipped
 from lakejoin.search.options import DEFAULT_K, SearchOptions
+from lakejoin.store.meaning_vectors import MeaningOptions
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from lakejoin.encoders.factory import EncoderChoice
-    from lakejoin.engines.query import QueryTable
     from lakejoin.graph.join_graph import JoinGraph
-    from lakejoin.model import Skipped
     from lakejoin.paths.answer import Paths
     from lakejoin.ranking.answer import FusedAnswer
     from lakejoin.ranking.fused_search import FusedOptions
     from lakejoin.search.answer import Answer, Answers
     from lakejoin.search.query_columns import ColumnSelection
     from lakejoin.search.searcher import Searcher
-    from lakejoin.store.meaning_vectors import MeaningOptions
     from lakejoin.union.answer import UnionAnswer
 
 __all__ = [
@@ -118,7 +119,6 @@ class Lake(LakeSearch):
         ('cities.csv', 4)
         """
         since = time.perf_counter()
-        from lakejoin.engines.limits import check_k
         from lakejoin.ranking.fused_search import search_fused
 
         check_k(k)
@@ -167,7 +167,6 @@ class Lake(LakeSearch):
         True
         """
         since = time.perf_counter()
-        from lakejoin.engines.limits import check_k
         from lakejoin.ranking.fused_search import stream_fused_answers
 
         check_k(k)
@@ -202,7 +201,6 @@ class Lake(LakeSearch):
         ('more.csv', 3)
         """
         since = time.perf_counter()
-        from lakejoin.engines.limits import check_k
         from lakejoin.union.union_search import search_unions
 
         check_k(k)
@@ -233,7 +231,6 @@ class Lake(LakeSearch):
         >>> paths.table, paths.other_table
         ('mine.csv', 'sights.csv')
         """
-        from lakejoin.engines.limits import check_k
         from lakejoin.paths.path_search import find_paths
 
         check_k(k)

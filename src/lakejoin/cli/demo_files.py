@@ -12,12 +12,15 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.orc
+import pyarrow.parquet
 
 from lakejoin.quoting import quote_identifier
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Writer = Callable[["pa.Table", Path], None]
 
@@ -78,9 +81,6 @@ def write_excel(tables: Mapping[str, pa.Table], path: Path) -> None:
 
 def _csv(delimiter: str = ",", charset: str = "utf-8", compressed: bool = False) -> Writer:
     def write(table: pa.Table, path: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.csv
-
         sink = pa.BufferOutputStream()
         options = pyarrow.csv.WriteOptions(delimiter=delimiter, batch_size=65536)
         pyarrow.csv.write_csv(table, sink, options)
@@ -105,20 +105,14 @@ def _json(lines: bool, compressed: bool = False) -> Writer:
 
 
 def _parquet(table: pa.Table, path: Path) -> None:
-    import pyarrow.parquet
-
     pyarrow.parquet.write_table(table, path, compression="zstd")
 
 
 def _feather(table: pa.Table, path: Path) -> None:
-    import pyarrow.feather
-
     pyarrow.feather.write_feather(table, str(path), compression="lz4")
 
 
 def _orc(table: pa.Table, path: Path) -> None:
-    import pyarrow.orc
-
     pyarrow.orc.write_table(table, str(path), compression="zstd")
 
 
@@ -127,8 +121,6 @@ def _gzipped(data: bytes) -> bytes:
 
 
 def _sqlite_type(arrow_type: Any) -> str:
-    import pyarrow as pa
-
     if pa.types.is_integer(arrow_type) or pa.types.is_boolean(arrow_type):
         return "INTEGER"
     return "REAL" if pa.types.is_floating(arrow_type) else "TEXT"

@@ -27,15 +27,12 @@ from lakejoin.codegen.pasted_command import join_command_line
 from lakejoin.errors import InputError
 from lakejoin.render.headlines import describe_aim, describe_near_aim, headline_query
 from lakejoin.render.report import Line, Report, Span, line, lines
-from lakejoin.search.answer import Answer
-from lakejoin.search.result import NearResult
+from lakejoin.search.answer import Answer, Answers
+from lakejoin.search.result import NearResult, Result
 from lakejoin.text_format import seconds
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from lakejoin.search.answer import Answers
-    from lakejoin.search.result import Result
 
 
 _VALUES_SHOWN = 20

@@ -13,12 +13,12 @@ from lakejoin.cli.terminal import print_json, status, stop_without_join
 from lakejoin.codegen.pasted_command import join_command_line
 from lakejoin.errors import InputError
 from lakejoin.inputs import NearbyIndex, resolve_table
+from lakejoin.joins.join_inputs import JoinInput, common_value_rules, parse_column_pair
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.joins.join import Join
-    from lakejoin.joins.join_inputs import JoinInput
     from lakejoin.joins.options import JoinOptions, Progress
     from lakejoin.joins.predicates.join_predicate import Predicates
 
@@ -174,7 +174,6 @@ def _join_options(
     options: dict[str, Any],
 ) -> JoinOptions:
     from lakejoin.joins.aggregation import parse_aggregates
-    from lakejoin.joins.join_inputs import common_value_rules, parse_column_pair
     from lakejoin.joins.options import JoinOptions
 
     names = left.rows.column_names, right.rows.column_names

@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import sys
+from importlib import import_module
 
 import click
 
@@ -98,8 +99,6 @@ class _LazyGroup(click.Group):
                 formatter.write(f"  {name:<12} {phrase}\n")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from importlib import import_module
-
         if cmd_name not in _MODULES:
             return None
         module = import_module(f"lakejoin.cli.{_MODULES[cmd_name]}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from lakejoin import api
 from lakejoin.cli.options import CODE_TARGETS, count_option, index_json_options
 from lakejoin.cli.terminal import print_json, status_or_explanation, stop_without_join
 from lakejoin.errors import InputError
 from lakejoin.inputs import NearbyIndex, resolve_table
+from lakejoin.joins.join_inputs import common_value_rules
 
 _MOST_PREDICATES = 100_000
 
@@ -64,7 +66,6 @@ def predicates_command(
       lakejoin join people.csv orders.csv --prefer compact -o joined.csv
     """
     from lakejoin.cli.join_output import join_code, print_predicates
-    from lakejoin.joins.join_inputs import common_value_rules
     from lakejoin.joins.predicates.join_predicate import best_predicates
     from lakejoin.joins.predicates.predicate_finder import PredicateOptions
     from lakejoin.joins.predicates.preferences import find_preference
@@ -116,7 +117,6 @@ def relations_command(
       lakejoin relations shop.sqlite --diagram mermaid > relations.mmd
       lakejoin relations                    for all tables of the lake
     """
-    from lakejoin import api
     from lakejoin.cli.join_output import print_relations
 
     with status_or_explanation() as progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -103,8 +104,6 @@ def union_command(
 
 def _check_new(out: str) -> None:
     """Refuse an unusable output file before the search starts."""
-    from pathlib import Path
-
     from lakejoin.joins.output import check_output
 
     check_output(out)

@@ -7,18 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.client.remote_table import table_id
+from lakejoin.client.connection import Connection, Json
+from lakejoin.client.remote_table import RemoteTable, table_id
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.render.answer_base import PrintedReport
+from lakejoin.render.report import Report
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.client.connection import Connection, Json
-    from lakejoin.client.remote_table import RemoteTable
     from lakejoin.graph.graph_statistics import GraphStatistics
     from lakejoin.graph.neighborhood import Neighborhood
-    from lakejoin.render.report import Report
 
 MAX_VALUES = 1_000  # the most values that a server returns
 

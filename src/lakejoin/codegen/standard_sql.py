@@ -40,7 +40,6 @@ _ROWS = "t"  # alias of the table in subqueries
 class StandardTexts:
     """The results of programs over one table, and the helper columns that they need.
 
-    >>> import pyarrow as pa
     >>> names = StandardTexts(pa.table({"name": ["Lovelace, Ada"]}), lambda name: name)
     >>> names.of(Program((Extract("name", ((", ", 1),), 0, 1),)), (), "l")
     'l."lakejoin_made_3"'

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +20,7 @@ from lakejoin.enrich.links import Link
 from lakejoin.enrich.training_data import number_texts
 from lakejoin.joins.join_inputs import table_subject
 from lakejoin.model import Array
-
-if TYPE_CHECKING:
-    from lakejoin.store.snapshot import Snapshot
-
+from lakejoin.store.snapshot import Snapshot
 
 ROWS = "rows"  # the column with the number of rows of a partner
 _COLUMNS = 100  # examined per table

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lakejoin.engines.query import QueryTable
 from lakejoin.enrich.key_partners import (
     DistinctKeys,
     EqualKeys,
@@ -29,13 +30,12 @@ from lakejoin.errors import InputError
 from lakejoin.inputs import resolve_table
 from lakejoin.model import ColumnType
 from lakejoin.search.tau_choice import default_tau
+from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from lakejoin.engines.query import QueryTable
     from lakejoin.lake import Lake
     from lakejoin.ranking.answer import FusedResult
     from lakejoin.ranking.join_candidates import JoinCandidate
-    from lakejoin.store.snapshot import Snapshot
 
 
 # The kinds of joins for each `by`, in the order in which they are tried.

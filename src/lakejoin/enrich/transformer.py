@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
 from lakejoin.enrich.lake_columns import LakeColumn, join_columns, used_links
@@ -81,7 +86,6 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> from lakejoin import LakeJoiner
     >>> from sklearn.ensemble import HistGradientBoostingRegressor
     >>> from sklearn.pipeline import make_pipeline
     >>> model = make_pipeline(
@@ -158,8 +162,6 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """The column names of `transform`'s result: those of X, then those of the lake."""
-        from sklearn.utils.validation import _check_feature_names_in
-
         check_is_fitted(self, "columns_")
         names = _check_feature_names_in(self, input_features)
         return np.array([*names, *(column.called for column in self.columns_)], dtype=object)
@@ -254,8 +256,6 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _seed(random_state: Any) -> int:
-    from sklearn.utils import check_random_state
-
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -41,7 +41,6 @@ class _Column:
 class AggregatedTable:
     """A join with one row per left row.
 
-    >>> import pyarrow as pa
     >>> from lakejoin.joins.row_keys import encode_keys
     >>> from lakejoin.model import ValueRules
     >>> towns = pa.table({"town": ["Bern", "Ulm"]})

@@ -6,19 +6,15 @@ rows that share a key are separated by it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow.compute as pc
 
 from lakejoin.joins.agreements import Agreement, find_agreements
-from lakejoin.joins.join_key import NO_RULE, JoinKey, KeyRefinement, KeyRule, side_words
+from lakejoin.joins.join_key import NO_RULE, JoinKey, JoinTask, KeyRefinement, KeyRule, side_words
 from lakejoin.joins.row_keys import NO_KEY, count_rows
 from lakejoin.model import Array
 from lakejoin.signals.chance import match_chance
 from lakejoin.text_format import counted, format_percent
-
-if TYPE_CHECKING:
-    from lakejoin.joins.join_key import JoinTask
 
 Codes = tuple[Array, Array]  # of all source rows and all target rows
 
@@ -142,8 +138,6 @@ def _matches_anything(
     task: JoinTask, join_key: JoinKey, agreement: Agreement, keys: Array, target_values: Array
 ) -> bool:
     """Whether slightly wrong values would match too: row numbers match anything."""
-    import pyarrow.compute as pc
-
     source, target = agreement.source, agreement.target
     source_texts = task.text(join_key.source_side, source.columns, source).filter(keys >= 0)
     target_texts = task.text(join_key.target_side, target.columns, target)

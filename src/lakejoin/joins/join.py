@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.errors import NoJoin, import_optional
 from lakejoin.joins.join_key import NO_RULE, JoinKey, RejectedJoin
@@ -16,8 +17,6 @@ from lakejoin.joins.options import JoinOptions
 from lakejoin.joins.row_keys import Keys, Pairing, one_to_one_keys
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.codegen.programs import Program
     from lakejoin.joins.aggregation import AggregatedTable
     from lakejoin.joins.pairs import Example

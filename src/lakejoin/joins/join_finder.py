@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from lakejoin.codegen.programs import Program
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.joins.agreement_matcher import match_agreeing, refine_keys
 from lakejoin.joins.join import NAMES, Join
@@ -20,9 +22,6 @@ from lakejoin.model import Array
 from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.codegen.programs import Program
     from lakejoin.joins.fuzzy.match_choice import FuzzyMatches, FuzzyOptions
     from lakejoin.joins.nearest.nearest_rows import RowDistances
 
@@ -207,7 +206,6 @@ def join_tables(
 ) -> Join:
     """Join two tables; the result is false if no join was found.
 
-    >>> import pyarrow as pa
     >>> cities = pa.table({"city": ["Bern", "Zug", "Ulm"], "people": [134, 31, 126]})
     >>> codes = pa.table({"name": ["ULM", "Bern "], "code": ["UL", "BE"]})
     >>> join = join_tables(cities, codes, JoinOptions(on=(("city", "name"),)))

@@ -8,14 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.joins.options import JoinOptions, Progress
 from lakejoin.joins.row_keys import NO_KEY, Keys, find_first_rows
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.codegen.programs import Program
     from lakejoin.joins.agreements import Agreement
 

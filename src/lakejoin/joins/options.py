@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
-from lakejoin.joins.joined_table import HOWS, SUFFIX
 from lakejoin.model import ValueRules
 
 if TYPE_CHECKING:
     from lakejoin.encoders.factory import EncoderChoice
 
+HOWS = ("inner", "left", "right", "full")
+SUFFIX = "_right"
 MATCH_KINDS = ("auto", "equal", "transform", "fuzzy", "meaning", "nearest")
 TAU = 0.3  # of the largest distance
 

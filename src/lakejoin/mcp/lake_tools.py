@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError, UnknownTable
 from lakejoin.inputs import resolve_table
+from lakejoin.joins.join_inputs import common_value_rules, parse_column_pair
+from lakejoin.model import ColumnProfile
 from lakejoin.ranking.join_arguments import join_arguments
 from lakejoin.render.agent import (
     ANSWER_LENGTH,
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
     from lakejoin.joins.join import Join
     from lakejoin.lake import Lake, LakeTable
-    from lakejoin.model import ColumnProfile
     from lakejoin.ranking.answer import FusedAnswer, FusedResult
     from lakejoin.ranking.join_candidates import JoinCandidate
 
@@ -227,7 +228,6 @@ def join(
 ) -> str:
     """Show how two tables join, step by step, and the first rows; with `output`, write all rows."""
     from lakejoin.joins.join_finder import join_tables
-    from lakejoin.joins.join_inputs import common_value_rules, parse_column_pair
     from lakejoin.joins.options import JoinOptions
 
     if output is not None:

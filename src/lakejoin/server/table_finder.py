@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from lakejoin.lake import Lake
@@ -68,8 +69,6 @@ def _hits(snapshot: Snapshot, text: str, deadline: float) -> Iterator[TableHit |
 
 def _by_name(segment: Segment, text: str) -> Iterator[TableHit]:
     """Tables whose file name contains the text first, then other names, short ones first."""
-    import pyarrow.compute as pc
-
     names = segment.catalog.tables["name"]
     dead = set(segment.record.dead)
     matching = np.flatnonzero(pc.match_substring(names, text, ignore_case=True)).tolist()
@@ -81,8 +80,6 @@ def _by_name(segment: Segment, text: str) -> Iterator[TableHit]:
 
 
 def _by_column(segment: Segment, text: str) -> Iterator[TableHit]:
-    import pyarrow.compute as pc
-
     names = segment.catalog.columns["name"]
     columns = np.flatnonzero(pc.match_substring(names, text, ignore_case=True))
     for column in columns.tolist():

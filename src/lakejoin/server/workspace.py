@@ -13,17 +13,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from lakejoin.lake import CurrentLake
+import pyarrow as pa
+
+from lakejoin.lake import CurrentLake, Lake, LakeTable
 from lakejoin.model import ColumnProfile, ColumnType
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.disk_cache import DiskCache
 from lakejoin.server.settings import Limits
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.formats.table_stream import Table
-    from lakejoin.lake import Lake, LakeTable
 
 
 TableDescription = dict[str, Any]
@@ -169,8 +168,6 @@ def _gone(id: TableId) -> Problem:
 
 
 def map_arrow_file(path: Path) -> pa.Table:
-    import pyarrow as pa
-
     with pa.memory_map(str(path)) as file:
         return pa.ipc.open_file(file).read_all()
 

@@ -121,7 +121,6 @@ class LearningTables:
 def learn_programs(tables: LearningTables, options: LearnOptions) -> list[LearnedProgram]:
     """Learn programs from text columns to a key column, best first; empty if none is good.
 
-    >>> import pyarrow as pa
     >>> names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
     >>> users = pa.array(["alovelace", "aturing", "ghopper", "kgödel"], pa.large_string())
     >>> tables = LearningTables(names, users, Sample(names), TextColumn(users))

@@ -58,7 +58,6 @@ class RowPairer:
 
         Case is ignored. Pairs with a probability below 1/16 are dropped.
 
-        >>> import pyarrow as pa
         >>> votes = pa.array(["Barack Obama", "George W. Bush", "Bill Clinton"])
         >>> ratings = pa.array(["Clinton, Bill(1946-)", "Obama, Barack(1961-)", None])
         >>> pairs = RowPairer([distinct_texts(votes)], distinct_texts(ratings)).of_column(0, 100)
@@ -91,7 +90,6 @@ class RowPairer:
         for each of them, less if it is only a part of the column's text. A row's match is the
         target with the most evidence, if it is the only one and has evidence of two columns.
 
-        >>> import pyarrow as pa
         >>> columns = [pa.array(["07", "07", "19"]), pa.array(["30", "45", "30"])]
         >>> target = distinct_texts(pa.array(["19:30", "07:30", "07:45"]))
         >>> pairs = RowPairer([distinct_texts(column) for column in columns], target).of_several()
@@ -154,7 +152,6 @@ class DistinctTexts:
 def distinct_texts(column: pa.Array | pa.ChunkedArray) -> DistinctTexts:
     """A column's distinct texts; empty ones are dropped and long ones truncated.
 
-    >>> import pyarrow as pa
     >>> texts = distinct_texts(pa.array(["Ulm", None, "", "ULM", "Bern"]))
     >>> texts.data.tobytes(), texts.rows.tolist(), texts.text_of_row.tolist()
     (b'ulmbern', [0, 4], [0, -1, -1, 0, 1])

@@ -125,7 +125,6 @@ def relate_tables(
 ) -> Relations:
     """Find the key relations among tables.
 
-    >>> import pyarrow as pa
     >>> films = pa.table({"film_id": ["f1", "f2", "f3"], "title": ["Alien", "Heat", "Ran"]})
     >>> roles = pa.table({"film": ["f1", "f1", "f3"], "name": ["Ash", "Kane", "Jiro"]})
     >>> tables = [NamedTable("films", lambda: films), NamedTable("roles", lambda: roles)]

@@ -329,7 +329,6 @@ def best_predicates(
 ) -> Predicates:
     """Find the best predicates over these tables.
 
-    >>> import pyarrow as pa
     >>> from lakejoin.joins.join_inputs import loaded_input
     >>> people = pa.table({"id": [1, 2, 3], "boss": [3, 3, 1]})
     >>> calls = pa.table({"caller": [2, 2, 3, 1, 3], "minutes": [1, 3, 3, 2, 1]})

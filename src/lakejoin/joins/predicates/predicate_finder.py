@@ -270,7 +270,6 @@ def find_predicates(
 ) -> PredicateResults:
     """Find the best predicates over two or more tables.
 
-    >>> import pyarrow as pa
     >>> people = pa.table({"id": [1, 2, 3], "boss": [3, 3, 1], "town": ["Bern", "Ulm", "Ulm"]})
     >>> calls = pa.table({"caller": [2, 2, 3, 1, 3], "minutes": [1, 3, 3, 2, 1]})
     >>> results = find_predicates([people, calls])

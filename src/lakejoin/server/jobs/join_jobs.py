@@ -8,11 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from lakejoin import api
 from lakejoin.errors import InputError
 from lakejoin.joins.join_inputs import loaded_input
 from lakejoin.joins.json_report import join_report
 from lakejoin.joins.options import MatchOptions
+from lakejoin.model import ColumnProfile
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.job_loop import ProgressReporter
 from lakejoin.server.table_output import rows_to_json
@@ -25,10 +28,7 @@ from lakejoin.server.workspace import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.joins.join import Join
-    from lakejoin.model import ColumnProfile
 
 
 Json = dict[str, Any]
@@ -147,8 +147,6 @@ def store_join(job: Job) -> Json:
 
 
 def _write(job: Job, join: Join, indexes: Sequence[int], path: Path) -> None:
-    import pyarrow as pa
-
     schema = pa.schema([join.schema.field(index) for index in indexes])
     done = 0
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
@@ -260,8 +258,6 @@ def describe_result(job: Job) -> Json:
 
 def write_arrow(job: Job) -> Json:
     """Write a table of the lake as an Arrow file under the job's id, for code that reads files."""
-    import pyarrow as pa
-
     workspace, table = job.workspace, job.open()
     with workspace.results.temporary_path() as made:
         path = made.with_suffix(workspace.results.suffixes[0])

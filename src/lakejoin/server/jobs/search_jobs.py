@@ -6,22 +6,24 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from lakejoin.engines.query import QueryTable
 from lakejoin.errors import InputError
+from lakejoin.inputs import resolve_table
 from lakejoin.search.options import DEFAULT_K, NearArguments, SearchOptions
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.jobs.join_jobs import Job, JoinRequest, Json, compute_join
 from lakejoin.server.workspace import ServedLakeTable, ServedTable
+from lakejoin.store.catalog import TableEntry
+from lakejoin.store.snapshot import Snapshot
+from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.engines.query import QueryTable
     from lakejoin.ranking.answer import FusedAnswer, FusedResult
     from lakejoin.ranking.join_candidates import JoinCandidate
     from lakejoin.search.answer import Answer
     from lakejoin.search.result import Result
-    from lakejoin.store.catalog import TableEntry
-    from lakejoin.store.snapshot import Snapshot
 
 
 _OPTIONS = ("k", "min", "tau", "within")
@@ -239,7 +241,6 @@ def match_columns(
     """Compare a column of the query table with one of a lake table, as a search would; None if they
     share nothing or the tables are copies."""
     from lakejoin.search.searcher import Searcher
-    from lakejoin.values.column_names import find_column
 
     query_table = _query_table(snapshot, served_table)
     segment_index, entry = _locate_table(snapshot, table)
@@ -254,7 +255,6 @@ def match_columns(
 
 
 def _query_table(snapshot: Snapshot, mine: ServedTable) -> QueryTable:
-    from lakejoin.inputs import resolve_table
     from lakejoin.search.indexed_table import IndexedTable
 
     if isinstance(mine, ServedLakeTable):

@@ -11,7 +11,7 @@ LakejoinError              the base: catch this one to catch all of them
 │   ├── NewerIndex         the index was written by a newer version of lakejoin
 │   ├── DamagedIndex       a file of the index is truncated or altered
 │   └── BusyIndex          another process is building this index
-├── MissingPart            an optional library, or Java, is not installed
+├── MissingDependency      an optional library, or Java, is not installed
 ├── NoJoin                 no join was found between two tables
 ├── ServerProblem          a lakejoin server failed or gave an unexpected answer
 │   ├── NoServer           no lakejoin server answers at that address

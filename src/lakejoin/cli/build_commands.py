@@ -16,7 +16,7 @@ from lakejoin import api
 from lakejoin.cli.options import cluster_options, index_option, json_option, parse_settings
 from lakejoin.cli.terminal import console, print_json
 from lakejoin.errors import InputError
-from lakejoin.lake import index_location
+from lakejoin.inputs import index_location
 from lakejoin.store.sketches import PERMUTATIONS
 from lakejoin.text_format import counted, seconds, size
 

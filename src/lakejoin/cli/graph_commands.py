@@ -25,7 +25,7 @@ from lakejoin.cli.terminal import (
 )
 from lakejoin.errors import InputError
 from lakejoin.graph.graph_export import check_export, check_writable
-from lakejoin.lake import index_location
+from lakejoin.inputs import index_location
 from lakejoin.render.report import line
 from lakejoin.store.graph_files import GraphOptions
 from lakejoin.text_format import counted, format_percent, seconds

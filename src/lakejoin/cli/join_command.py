@@ -119,7 +119,7 @@ def join_command(
     """
     from lakejoin.cli.join_output import join_code, print_first, print_join, print_written
     from lakejoin.joins.join_finder import join_tables
-    from lakejoin.joins.json_report import first_rows, join_report
+    from lakejoin.joins.join_report import first_rows, join_report
     from lakejoin.joins.output import check_output, write_table
 
     if output is not None:
@@ -194,7 +194,7 @@ def _preferred(
     left: JoinInput, right: JoinInput, prefer: str, options: JoinOptions, as_json: bool
 ) -> Predicates:
     """The best predicates for a preference; exits if there is none."""
-    from lakejoin.joins.json_report import no_join_report
+    from lakejoin.joins.join_report import no_join_report
     from lakejoin.joins.predicates.join_predicate import best_predicates
     from lakejoin.joins.predicates.predicate_finder import PredicateOptions
 

@@ -11,7 +11,7 @@ from lakejoin import api
 from lakejoin.cli.options import index_json_options
 from lakejoin.cli.terminal import print_json, print_table
 from lakejoin.errors import DamagedIndex
-from lakejoin.lake import LakeTable
+from lakejoin.inputs import LakeTable
 from lakejoin.text_format import clip, counted, size
 
 _LINE_ENDS = {"\n": "LF line ends", "\r\n": "CRLF line ends", "\r": "CR line ends"}

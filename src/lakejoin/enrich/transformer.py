@@ -32,7 +32,8 @@ from lakejoin.enrich.training_data import (
     normalize_input,
 )
 from lakejoin.errors import InputError, UnusableTarget
-from lakejoin.lake import Lake, index_location
+from lakejoin.inputs import index_location
+from lakejoin.lake import Lake
 from lakejoin.locations import Location
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.values.column_names import find_column

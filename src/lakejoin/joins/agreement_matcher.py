@@ -6,6 +6,8 @@ rows that share a key are separated by it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow.compute as pc
 
@@ -64,7 +66,7 @@ def refine_keys(task: JoinTask, join_key: JoinKey) -> JoinKey:
     if best is None:
         return join_key
     task.notes.append(f"rows that share a key must also match on {best.words}: {best.why}")
-    return join_key.with_refinement(best)
+    return replace(join_key, refinement=best)
 
 
 def _strongest_agreements(

@@ -156,10 +156,6 @@ class JoinKey:
         """Add a rule, for source rows that get no key by the others."""
         return replace(self, key_rules=(*self.key_rules, rule))
 
-    def with_refinement(self, refinement: KeyRefinement) -> JoinKey:
-        """Separate rows that share a key."""
-        return replace(self, refinement=refinement)
-
 
 NamePairs = tuple[tuple[str, str], ...]
 

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.engines.query import QueryTable
+    from lakejoin.inputs import LakeTable
     from lakejoin.joins.join import Join
-    from lakejoin.lake import Lake, LakeTable
+    from lakejoin.lake import Lake
     from lakejoin.ranking.answer import FusedAnswer, FusedResult
     from lakejoin.ranking.join_candidates import JoinCandidate
 

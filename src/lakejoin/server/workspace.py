@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import pyarrow as pa
 
-from lakejoin.lake import CurrentLake, Lake, LakeTable
+from lakejoin.inputs import LakeTable
+from lakejoin.lake import CurrentLake, Lake
 from lakejoin.model import ColumnProfile, ColumnType
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.disk_cache import DiskCache

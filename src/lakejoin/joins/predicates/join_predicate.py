@@ -40,7 +40,8 @@ from lakejoin.joins.predicates.predicate_text import (
 )
 from lakejoin.joins.predicates.preferences import Facts, Preference, find_preferences
 from lakejoin.model import Array
-from lakejoin.render.answer_base import AnswerBase
+from lakejoin.render.answer_base import AnswerBase, PrintedReport
+from lakejoin.render.html import render_html
 from lakejoin.render.report import Report
 
 _ROWS_SHOWN = 3  # of a join
@@ -85,7 +86,7 @@ class PredicateTables:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JoinPredicate:
+class JoinPredicate(PrintedReport):
     """Pairs of columns that must all be equal, with the facts and the result of their join.
 
     >>> people, calls = {"id": [1, 2, 3]}, {"caller": [2, 2, 3, 1]}
@@ -178,7 +179,8 @@ class JoinPredicate:
         """The join of two tables by this predicate."""
         if not self.tables.are_two:
             raise InputError(_AS_CODE)
-        options = JoinOptions(self.found.on, how, "equal", rules=self.tables.options.rules)
+        rules = self.tables.options.rules
+        options = JoinOptions(on=self.found.on, how=how, by="equal", rules=rules)
         left, right = self.tables.sides
         return join_tables(left.rows, right.rows, options, None, (left.name, right.name))
 
@@ -233,15 +235,11 @@ class JoinPredicate:
         words = on_arguments(pairs, left.columns, right.columns)
         return join_command_line(left.name, right.name, [*words, "--by", "equal"], index)
 
-    def __repr__(self) -> str:
-        from lakejoin.render.text import render_text
-
-        return render_text(predicate_report(self))
+    def report(self) -> Report:
+        return predicate_report(self)
 
     def _repr_html_(self) -> str:
-        from lakejoin.render.html import render_html
-
-        return render_html(predicate_report(self), self.table(_ROWS_SHOWN))
+        return render_html(self.report(), self.table(_ROWS_SHOWN))
 
     @cached_property
     def _inner(self) -> Join:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from lakejoin import api
 from lakejoin.errors import InputError
 from lakejoin.joins.join_inputs import loaded_input
-from lakejoin.joins.json_report import join_report
+from lakejoin.joins.join_report import join_report
 from lakejoin.joins.options import MatchOptions
 from lakejoin.model import ColumnProfile
 from lakejoin.server.api_problems import Problem

@@ -25,17 +25,8 @@ from lakejoin.quoting import quote_identifier
 Writer = Callable[["pa.Table", Path], None]
 
 
-def writer_for(style: str) -> Writer:
-    """The writer for a format: a file suffix, preceded by `;`, `|`, `cp1252` or `utf-16` if needed.
-
-    >>> writer_for("csv").__name__
-    'write'
-    """
-    return _WRITERS[style]
-
-
 def file_suffix(style: str) -> str:
-    """The suffix of a file in a format that `writer_for` knows.
+    """The suffix of a file in a format of `WRITERS`.
 
     >>> [file_suffix(style) for style in ("csv", ";csv", "utf-16 csv", "jsonl.gz")]
     ['csv', 'csv', 'csv', 'jsonl.gz']
@@ -126,7 +117,8 @@ def _sqlite_type(arrow_type: Any) -> str:
     return "REAL" if pa.types.is_floating(arrow_type) else "TEXT"
 
 
-_WRITERS: dict[str, Writer] = {
+# The writers of formats: a file suffix, preceded by `;`, `|`, `cp1252` or `utf-16` if needed.
+WRITERS: dict[str, Writer] = {
     "csv": _csv(),
     ";csv": _csv(";"),
     "|txt": _csv("|"),

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakejoin.cli.demo_files import file_suffix, write_excel, write_sqlite, writer_for
+from lakejoin.cli.demo_files import WRITERS, file_suffix, write_excel, write_sqlite
 from lakejoin.errors import InputError, MissingDependency
 
 LAYOUT = 2  # increase it when the same packages would give different files
@@ -269,7 +269,7 @@ def _copy(path: Path, source: str) -> _File:
 
 
 def _convert(source: Path, style: str, target: Path) -> None:
-    writer_for(style)(_load(source), target)
+    WRITERS[style](_load(source), target)
 
 
 def _write_all(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -87,7 +86,9 @@ def union_command(
     if take and out is None:
         raise InputError("--take needs --out FILE: it selects the results whose rows are written")
     if out is not None:
-        _check_new(out)
+        from lakejoin.joins.output import check_output
+
+        check_output(out, is_new=True)
     lake = api.open(index)
     with explain_long_wait():
         answer = lake.union(table, k or DEFAULT_K)
@@ -100,15 +101,6 @@ def union_command(
     if written:
         tables = ", ".join(written["tables"])
         click.echo(f"\nwrote {counted(written['rows'], 'row')} to {out}: {table} and {tables}")
-
-
-def _check_new(out: str) -> None:
-    """Refuse an unusable output file before the search starts."""
-    from lakejoin.joins.output import check_output
-
-    check_output(out)
-    if Path(out).exists():
-        raise InputError(f"{out} exists already and is never overwritten: name another file")
 
 
 def _result(answer: UnionAnswer, number: int) -> UnionResult:

@@ -83,39 +83,47 @@ def join_kinds(by: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class LinkRequest:
-    """What to search for: the key (None: any column that may be one), the kinds of joins, the
-    number of tables, and the names of tables to leave out."""
+class EnrichOptions:
+    """The options of an enrichment: the key (None: any column that may be one) and how it joins,
+    the number of tables to search for and the names of those to leave out, the number of sampled
+    rows, the most columns to choose, the seed; and the target, its kind, and the folds of the lift.
+    """
 
     on: tuple[str, ...] | None
     by: str = "auto"
     tables: int = 30
     exclude: tuple[str, ...] = ()
+    sample: int = 2_000
+    columns: int = 20
+    seed: int = 0
+    target: str = ""
+    task: str = "auto"
+    folds: int = 5
 
 
-def find_links(lake: Lake, query: pa.Table, request: LinkRequest) -> list[Link]:
+def find_links(lake: Lake, query: pa.Table, options: EnrichOptions) -> list[Link]:
     """Find the tables that join with the query table, the best first."""
-    kinds = join_kinds(request.by)
-    answer = lake.search(query, request.on, request.tables)
+    kinds = join_kinds(options.by)
+    answer = lake.search(query, options.on, options.tables)
     keys: dict[tuple[str, ...], DistinctKeys] = {}
     links = []
     for result in answer:
-        if result.table in request.exclude:
+        if result.table in options.exclude:
             continue
         link = _Linker(lake.snapshot, query, result, kinds, keys).link()
         if link is not None:
             links.append(link)
-    return links + _find_more(lake, query, request, links)
+    return links + _find_more(lake, query, options, links)
 
 
 def _find_more(
-    lake: Lake, query: pa.Table, request: LinkRequest, links: Sequence[Link]
+    lake: Lake, query: pa.Table, options: EnrichOptions, links: Sequence[Link]
 ) -> list[Link]:
     """Find tables that the search does not return, by the requested kinds of joins."""
-    if request.on is None or len(request.on) != 1:
+    if options.on is None or len(options.on) != 1:
         return []
-    key, kinds = request.on[0], join_kinds(request.by)
-    known = {link.table for link in links} | set(request.exclude)
+    key, kinds = options.on[0], join_kinds(options.by)
+    known = {link.table for link in links} | set(options.exclude)
     more: list[Link] = []
     if "fuzzy" in kinds:
         more += find_similar_tables(lake, query, key, known)

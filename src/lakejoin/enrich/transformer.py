@@ -18,9 +18,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
+from lakejoin.enrich.enrichment import prepare_chooser
 from lakejoin.enrich.lake_columns import LakeColumn, join_columns, used_links
-from lakejoin.enrich.links import Link, LinkRequest, join_kinds
+from lakejoin.enrich.links import EnrichOptions, Link, join_kinds
 from lakejoin.enrich.training_data import (
     LEAST_TARGETS,
     add_columns,
@@ -133,10 +133,10 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             name += "_"
         target = make_target(column, name, self.task)
         exclude = [self.exclude] if isinstance(self.exclude, str) else self.exclude
-        wanted = LinkRequest(self._key(mine), self.by, self.tables, tuple(exclude))
-        limits = EnrichLimits(self.sample, self.columns, _seed(self.random_state))
+        searched = self._key(mine), self.by, self.tables, tuple(exclude)
+        options = EnrichOptions(*searched, self.sample, self.columns, _seed(self.random_state))
         lake = self._opened
-        chooser = prepare_chooser(lake, mine, target, wanted, limits, lambda message: None)
+        chooser = prepare_chooser(lake, mine, target, options, lambda message: None)
         choice = chooser.choose(np.arange(len(chooser.gathered.rows)))
         chosen = [chooser.gathered.values[position].column for position in choice.positions]
         links, columns = used_links(chooser.gathered.links, chosen)

@@ -45,8 +45,9 @@ def write_table(
     return target.stat().st_size
 
 
-def check_output(path: str | Path) -> None:
-    """Reject a path that cannot be written before any work is done."""
+def check_output(path: str | Path, is_new: bool = False) -> None:
+    """Reject a path that cannot be written, or an existing file if it must be new, before any work
+    is done."""
     target = Path(path)
     _opener(target)
     if target.is_dir():
@@ -55,6 +56,8 @@ def check_output(path: str | Path) -> None:
         raise InputError(f"cannot write {target.name}: folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise InputError(f"cannot write {target}: no permission to create files in {target.parent}")
+    if is_new and target.exists():
+        raise InputError(f"{path} exists already and is never overwritten: name another file")
 
 
 @contextlib.contextmanager

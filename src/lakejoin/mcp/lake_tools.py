@@ -230,9 +230,10 @@ def join(
     """Show how two tables join, step by step, and the first rows; with `output`, write all rows."""
     from lakejoin.joins.join_finder import join_tables
     from lakejoin.joins.options import JoinOptions
+    from lakejoin.joins.output import check_output
 
     if output is not None:
-        _check_output(output)
+        check_output(output, is_new=True)
     tables = [resolve_table(name, lake.snapshot) for name in (left, right)]
     left_rows, right_rows = (table.rows for table in tables)
     names = left_rows.column_names, right_rows.column_names
@@ -252,15 +253,6 @@ def join(
     shown = f"the first rows, {taken:,} of {wide:,} columns" if taken < wide else "the first rows"
     tail = [f"nothing was written; to write all {counted(len(found), 'row')}, set `output`"]
     return fitted(head[:1], [*head[1:], f"{shown}:", *lines], tail, _LINES_LEFT_OUT)
-
-
-def _check_output(output: str) -> None:
-    """Refuse an unusable output file before the work starts."""
-    from lakejoin.joins.output import check_output
-
-    check_output(output)
-    if Path(output).exists():
-        raise InputError(f"{output} exists already and is never overwritten: name another file")
 
 
 def _write(found: Join, output: str) -> str:

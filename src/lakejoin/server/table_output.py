@@ -137,7 +137,6 @@ def _safe_texts(texts: Any) -> Any:
 
 _BINS = 20
 _VALUES = 10
-_MAX_VALUE = 80  # characters of a value that is shown
 _NUMBER_TYPES = (ColumnType.INTEGER, ColumnType.DECIMAL)
 
 
@@ -235,15 +234,10 @@ def _frequent(values: pa.ChunkedArray) -> dict[str, Any]:
     if not len(rows):
         return {"values": [], "others": 0}
     top = np.argsort(-rows, kind="stable")[:_VALUES]
-    texts = [_shorten(value) for value in counted.field("values").take(top).to_pylist()]
+    texts = [cut_text(str(value)) for value in counted.field("values").take(top).to_pylist()]
     counts = rows[top].tolist()
     frequent = [{"value": text, "rows": n} for text, n in zip(texts, counts, strict=True)]
     return {"values": frequent, "others": int(rows.sum()) - sum(counts)}
-
-
-def _shorten(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= _MAX_VALUE else text[: _MAX_VALUE - 1] + "…"
 
 
 MAX_CELL_LENGTH = 300  # characters of a cell in a list of rows
@@ -265,17 +259,18 @@ def column_to_json(column: pa.ChunkedArray, max_length: int = MAX_CELL_LENGTH) -
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         column = pc.utf8_slice_codeunits(column, 0, max_length + 1)
-        return [_cut(cell, max_length) for cell in column.to_pylist()]
+        return [None if cell is None else cut_text(cell, max_length) for cell in column.to_pylist()]
     if pa.types.is_boolean(kind):
         return list(column.to_pylist())
     if pa.types.is_integer(kind):
         return [c if c is None or abs(c) < _SAFE_INTEGER else str(c) for c in column.to_pylist()]
     if pa.types.is_floating(kind):
         return [c if c is None or np.isfinite(c) else str(c) for c in column.to_pylist()]
-    return [_cut(None if cell is None else str(cell), max_length) for cell in column.to_pylist()]
+    return [
+        None if cell is None else cut_text(str(cell), max_length) for cell in column.to_pylist()
+    ]
 
 
-def _cut(text: str | None, longest: int) -> str | None:
-    if text is None or len(text) <= longest:
-        return text
-    return text[: longest - 1] + "…"
+def cut_text(text: str, longest: int = 80) -> str:
+    """At most so many characters of a text, with `…` if it is cut."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"

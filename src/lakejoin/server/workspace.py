@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 
@@ -37,41 +37,8 @@ _GONE = {
 }
 
 
-class ServedTable(Protocol):
-    """A table that can be shown, searched with and joined, wherever it is stored."""
-
-    id: TableId
-
-    @property
-    def name(self) -> str:
-        """Its display name."""
-
-    @property
-    def identity(self) -> str:
-        """A text that changes whenever its rows do."""
-
-    @property
-    def rows(self) -> int:
-        """How many rows it has."""
-
-    @property
-    def column_names(self) -> Sequence[str]:
-        """The names of its columns, without duplicates."""
-
-    def info(self) -> TableDescription:
-        """Its description, with the keys of `lakejoin columns --json`."""
-
-    def read_rows(
-        self, begin: int, end: int, column_indexes: Sequence[int] | None = None
-    ) -> pa.Table:
-        """Rows [begin, end) of all or some columns."""
-
-    def as_input(self) -> Any:
-        """As input for `lakejoin.join` and `Lake.search`; never a text, which could be a path."""
-
-
 class ServedLakeTable:
-    """A table of the lake."""
+    """A table of the lake. `identity` is a text that changes whenever its rows do."""
 
     def __init__(self, id: TableId, table: LakeTable) -> None:
         self.id = id
@@ -95,6 +62,7 @@ class ServedLakeTable:
         return [column.name for column in self.table.columns()]
 
     def info(self) -> TableDescription:
+        """Its description, with the keys of `lakejoin columns --json`."""
         described = self.table.to_dict()
         del described["dialect"]
         mark_suggested(described["columns"])
@@ -106,6 +74,7 @@ class ServedLakeTable:
         return self.table.to_arrow(min(begin, self.rows), min(end, self.rows), column_indexes)
 
     def as_input(self) -> LakeTable:
+        """As input for `lakejoin.join` and `Lake.search`; never a text, which could be a path."""
         return self.table
 
 
@@ -162,6 +131,10 @@ class StoredTable:
         from lakejoin.formats.table_stream import Table
 
         return Table(self.name, "arrow", self._rows)
+
+
+# A table that can be shown, searched with and joined, wherever it is stored.
+ServedTable = ServedLakeTable | StoredTable
 
 
 def _gone(id: TableId) -> Problem:
@@ -315,8 +288,4 @@ def hash_id(*values: Any) -> str:
     26
     """
     text = json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return _hash_bytes(text.encode())
-
-
-def _hash_bytes(data: bytes) -> str:
-    return base64.b32encode(hashlib.sha256(data).digest()).decode().lower()[:26]
+    return base64.b32encode(hashlib.sha256(text.encode()).digest()).decode().lower()[:26]

@@ -173,15 +173,17 @@ def _column_indexes(names: Sequence[str], columns: Sequence[str] | None) -> list
 
 def _sample_rows(join: Join, report: Json, limit: int) -> Json:
     """Some matched rows, then some unmatched rows of each side."""
-    if join.options.aggregate:
-        return _aggregated_rows(join, report, limit)
+    columns = _preview_columns(join, report)
+    if join.options.aggregate:  # all rows count as matched
+        rows = [{"cells": cells, "met": "both"} for cells in rows_to_json(join.table(limit))]
+        return {"columns": columns, "rows": rows}
     unmatched_limit = max(1, limit // 5)
     pairs = join.pairs(limit)
     rows = list(_matched_rows(join, pairs))
     for side in ("left", "right"):
         unmatched = join.unmatched(side, unmatched_limit, nearest=False).column("row")
         rows += _unmatched_rows(join, side, unmatched)
-    return {"columns": _preview_columns(join, report), "rows": rows}
+    return {"columns": columns, "rows": rows}
 
 
 def _matched_rows(join: Join, pairs: pa.Table) -> Iterator[Json]:
@@ -200,30 +202,14 @@ def _unmatched_rows(join: Join, side: str, rows: Any) -> Iterator[Json]:
 
 def _preview_columns(join: Join, report: Json) -> list[Json]:
     left_width = join.left.num_columns
-    keys = {
-        *(join.left.column_names.index(name) for name in report["left_columns"]),
-        *(left_width + join.right.column_names.index(name) for name in report["right_columns"]),
-    }
+    keys = {join.left.column_names.index(name) for name in report["left_columns"]}
+    if not join.options.aggregate:  # which drops and renames right columns
+        right = join.right.column_names
+        keys |= {left_width + right.index(name) for name in report["right_columns"]}
     return [
         {"name": name, "side": "left" if index < left_width else "right", "key": index in keys}
         for index, name in enumerate(join.schema.names)
     ]
-
-
-def _aggregated_rows(join: Join, report: Json, limit: int) -> Json:
-    """The first rows of an aggregated join; all of them count as matched."""
-    table = join.table(limit)
-    left_width = join.left.num_columns
-    columns = [
-        {
-            "name": name,
-            "side": "left" if index < left_width else "right",
-            "key": index < left_width and name in report["left_columns"],
-        }
-        for index, name in enumerate(table.column_names)
-    ]
-    rows = [{"cells": cells, "met": "both"} for cells in rows_to_json(table)]
-    return {"columns": columns, "rows": rows}
 
 
 def _select_columns(sample: Json, columns: Sequence[str] | None) -> Json:

@@ -23,14 +23,14 @@ import pyarrow as pa
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.job_loop import JobHandler, Message, ProgressReporter, serve_jobs
 from lakejoin.server.sql.confinement import confine, connect, limit_process, lock_settings
-from lakejoin.server.sql.result_writer import ResultLimits, write_result
+from lakejoin.server.sql.result_writer import write_result
 from lakejoin.server.sql.statement_checks import (
     CheckedStatement,
     check_parse_tree,
     check_statement,
     check_syntax,
 )
-from lakejoin.server.sql.statement_runner import TargetType
+from lakejoin.server.sql.statement_runner import SqlLimits, TargetType
 from lakejoin.server.sql.typed_view import define_view
 
 _WARM_UP_SQL = "select c, count(*), sum(n), ['x'], strftime(max(d), '%Y') from result group by all"
@@ -73,22 +73,21 @@ def check_sql(connection: duckdb.DuckDBPyConnection, sql: str) -> CheckedStateme
 def run(connection: duckdb.DuckDBPyConnection, job: Message) -> Message:
     """Run a job's statement `sql` over the Arrow file `table`, into the new file `output`."""
     begin = time.perf_counter()
-    statement = check_sql(connection, job["sql"])
+    statement, limits = check_sql(connection, job["sql"]), SqlLimits(**job["limits"])
     source = Path(job["table"])
     size = source.stat().st_size
     with pa.memory_map(str(source)) as mapped, Path(job["output"]).open("wb") as sink:
         table = pa.ipc.open_file(mapped).read_all()
         types = {int(index): TargetType(**kind) for index, kind in job["types"].items()}
         define_view(connection, table, types, statement.names)
-        lock_settings(connection, job["memory"])
+        lock_settings(connection, limits.memory)
         os.environ.clear()  # the process has read it by now
-        limit_process(job["memory"], size, job["bytes"] * 2 + 1_000_000, job["cpu_seconds"])
+        written, cpu_seconds = limits.bytes * 2 + 1_000_000, limits.seconds * limits.threads
+        limit_process(limits.memory, size, written, cpu_seconds)
         confined = confine()
-        if job.get("must_confine") and confined == "none":
+        if limits.must_confine and confined == "none":
             raise Problem("ours", "this machine cannot sandbox SQL")
-        done = write_result(
-            connection, statement.sql, sink, ResultLimits(job["rows"], job["bytes"])
-        )
+        done = write_result(connection, statement.sql, sink, limits)
     return {**asdict(done), "seconds": time.perf_counter() - begin, "confined": confined}
 
 
@@ -99,12 +98,10 @@ def _warm_up(threads: int) -> None:
     statement = check_sql(connection, _WARM_UP_SQL)
     define_view(connection, table, {1: TargetType("integer"), 2: TargetType("date", "y-m-d")}, None)
     lock_settings(connection, 100_000_000)
-    written = write_result(connection, statement.sql, io.BytesIO(), ResultLimits(10, 1_000_000))
+    written = write_result(connection, statement.sql, io.BytesIO(), SqlLimits())
     assert written.rows == 1
     with suppress(Problem):
-        write_result(
-            connection, "select nothing from result", io.BytesIO(), ResultLimits(10, 1_000_000)
-        )
+        write_result(connection, "select nothing from result", io.BytesIO(), SqlLimits())
     connection.close()
 
 

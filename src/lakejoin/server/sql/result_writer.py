@@ -7,13 +7,13 @@ and all nested or rare types, become text as DuckDB prints them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from lakejoin.server.api_problems import Problem, SqlProblem, problem_from_duckdb
+from lakejoin.server.sql.statement_runner import SqlLimits, SqlOutcome
 from lakejoin.server.sql.typed_view import make_names_unique
 
 _BATCH = 65_536
@@ -33,26 +33,9 @@ class _IntegerOverflow(Exception):
         self.columns = columns
 
 
-@dataclass(frozen=True, slots=True)
-class ResultLimits:
-    """The maximum size of a result."""
-
-    rows: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenResult:
-    """What was written: column names, DuckDB's type names, and the number of rows."""
-
-    columns: list[str]
-    types: list[str]
-    rows: int
-
-
 def write_result(
-    connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, limits: ResultLimits
-) -> WrittenResult:
+    connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, limits: SqlLimits
+) -> SqlOutcome:
     """Run the statement and stream its result to the file."""
     described = _run(connection, "DESCRIBE SELECT * FROM (\n", sql).fetchall()
     names, types = make_names_unique([row[0] for row in described]), [row[1] for row in described]
@@ -68,7 +51,7 @@ def write_result(
             sink.seek(0)
             sink.truncate()
         else:
-            return WrittenResult(names, types, rows)
+            return SqlOutcome(names, types, rows)
 
 
 def _run(connection: duckdb.DuckDBPyConnection, before: str, sql: str) -> Any:
@@ -83,7 +66,7 @@ def _write_once(
     connection: duckdb.DuckDBPyConnection,
     sql: str,
     sink: Any,
-    most: ResultLimits,
+    most: SqlLimits,
     names: Sequence[str],
     types: Sequence[str],
     as_text: set[int],
@@ -133,7 +116,7 @@ def _simple(index: int, kind: str, as_text: bool) -> str:
     return f"CAST({column} AS VARCHAR)"
 
 
-def _check_size(rows: int, size: int, most: ResultLimits) -> None:
+def _check_size(rows: int, size: int, most: SqlLimits) -> None:
     if rows > most.rows:
         message = f"the result has more than {most.rows:,} rows: add LIMIT {most.rows} or less"
         raise Problem("too_large", message, limit="rows")

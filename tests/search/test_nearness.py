@@ -388,7 +388,6 @@ def test_there_is_no_sql_for_distances(lake: Lake) -> None:
         ),
         ({"within": 1, "measure": "most"}, "measure must be hit or all, not most"),
         ({"within": 1, "tau": 0.3}, "tau 0.3 does not apply to search by distance: use within"),
-        ({"within": 1, "encoder": "small"}, "encoder small does not apply to search by distance"),
         ({"within": "1m", "on": ["n", "m", "w"]}, "latitude and longitude; got 3 columns"),
         ({"within": 1, "on": "*"}, "takes one column, or latitude and longitude; not"),
         ({"within": 1, "on": {"n": "x"}}, "cannot fix partner columns"),

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakejoin.engines.query import QueryTable
 from lakejoin.errors import InputError
 from lakejoin.inputs import resolve_table
-from lakejoin.search.options import DEFAULT_K, NearArguments, SearchOptions
+from lakejoin.search.options import DEFAULT_K, SearchOptions, near_options
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.jobs.join_jobs import Job, JoinRequest, Json, compute_join
 from lakejoin.server.workspace import ServedLakeTable, ServedTable
@@ -85,10 +85,8 @@ def _answers(job: Job, query_table: ServedTable, partial: bool = False) -> Itera
             job.progress("verifying results")
         return
     job.progress("searching")
-    near = NearArguments(options.pop("tau", None), within=options.pop("within", None))
-    search_options = SearchOptions(
-        by, others=request["others"], near=near.to_options(by), **options
-    )
+    near = near_options(by, options.pop("tau", None), options.pop("within", None))
+    search_options = SearchOptions(by, others=request["others"], near=near, **options)
     yield lake.search_with(table, on, search_options)
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakejoin.server.sql.child import check_sql
+from lakejoin.server.sql.child import check_sql, write_result
 from lakejoin.server.sql.confinement import connect, lock_settings
-from lakejoin.server.sql.result_writer import write_result
 from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner, TargetType
 from lakejoin.server.sql.typed_view import define_view
 

@@ -28,7 +28,6 @@ from lakejoin.search.options import SearchOptions
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lakejoin.pipeline.search_tasks import QueryOutcome
     from lakejoin.pipeline.task_progress import Listener
     from lakejoin.ranking.answer import FusedAnswer
     from lakejoin.spark.task_runner import Cluster
@@ -276,22 +275,10 @@ def _search_on_spark(
     from lakejoin.spark.batch_search import search_batch
 
     check_batch_options(lake.snapshot, options)
-    names: list[str] = []
-
-    def requests() -> Iterator[Any]:
-        for name in queries:
-            names.append(name)
-            yield name, on, options
-
+    requests = ((name, on, options) for name in queries)
     with cluster.open(listener) as spark:
-        answers = search_batch(spark, lake.snapshot, requests(), None, listener)
-        for position, done in enumerate(answers):
-            yield _as_answer(names[position], on, done)
-
-
-def _as_answer(name: str, on: Any, done: QueryOutcome) -> Answer | Answers | Failed | WorkerAnswer:
-    if done.error is not None:
-        return Failed(name, on, done.error)
-    if done.fused is not None:
-        return WorkerAnswer(*done.fused)
-    return Answers(done.answers)
+        for done in search_batch(spark, lake.snapshot, requests, None, listener):
+            if done.error is not None:
+                yield Failed("", on, done.error)  # `BatchQueries` knows the name
+            else:
+                yield WorkerAnswer(*done.fused) if done.fused else Answers(done.answers)

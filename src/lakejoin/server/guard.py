@@ -29,7 +29,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 COOKIE = "lakejoin_token"
 UPLOADS = "/api/v1/uploads"
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_BODY_SECONDS = 30.0
+_BODY_SECONDS = 30.0  # for a body to arrive
 _UPLOAD_SECONDS = 300.0
 _HEADERS = {
     "content-security-policy": (
@@ -68,18 +68,18 @@ class Guard:
                 await _set_cookie(respond, token, scope)
                 return
             self._check_token(scope, headers)
-            max_bytes = self._max_bytes(scope)
+            limits, is_upload = self._settings.limits, scope["path"] == UPLOADS
+            max_bytes = limits.upload_bytes if is_upload else limits.body_bytes
             _check_length(headers, max_bytes)
         except Problem as problem:
             await _refuse(respond, problem)
             return
         try:
-            limited = _limit_body(receive, max_bytes, _max_seconds(scope))
+            seconds = _UPLOAD_SECONDS if is_upload else _BODY_SECONDS
+            limited = _limit_body(receive, max_bytes, seconds)
             await self._app(scope, limited, respond)
-        except _TooLong:
-            await _refuse(respond, _too_large(max_bytes))
-        except _TooSlow:
-            await _refuse(respond, Problem("slow", "the request took too long to arrive"))
+        except _Aborted as aborted:
+            await _refuse(respond, aborted.problem)
 
     def _check_host(self, host: str) -> None:
         name = _host_name(host)
@@ -114,10 +114,6 @@ class Guard:
     def _is_token(self, text: str) -> bool:
         token = self._settings.token or ""
         return bool(text) and hmac.compare_digest(text.encode(), token.encode())
-
-    def _max_bytes(self, scope: Scope) -> int:
-        limits = self._settings.limits
-        return limits.upload_bytes if scope["path"] == UPLOADS else limits.body_bytes
 
 
 def _hosts(settings: Settings) -> frozenset[str]:
@@ -173,17 +169,11 @@ def _too_large(max_bytes: int) -> Problem:
     return Problem("too_large", f"this request is larger than {max_bytes:,} bytes, the limit here")
 
 
-def _max_seconds(scope: Scope) -> float:
-    """How long a body may take to arrive."""
-    return _UPLOAD_SECONDS if scope["path"] == UPLOADS else _BODY_SECONDS
+class _Aborted(BaseException):
+    """The body is not read on. Not an `Exception`, which FastAPI would report as malformed."""
 
-
-class _TooLong(BaseException):
-    """The body is too long. Not an `Exception`, which FastAPI would report as a malformed body."""
-
-
-class _TooSlow(BaseException):
-    """The body takes too long to arrive."""
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
 
 
 def _limit_body(receive: Receive, max_bytes: int, seconds: float) -> Receive:
@@ -199,12 +189,12 @@ def _limit_body(receive: Receive, max_bytes: int, seconds: float) -> Receive:
             async with asyncio.timeout(wait):
                 message = await receive()
         except TimeoutError:
-            raise _TooSlow from None
+            raise _Aborted(Problem("slow", "the request took too long to arrive")) from None
         if not message.get("more_body"):
             deadline = None
         received += len(message.get("body", b""))
         if received > max_bytes:
-            raise _TooLong
+            raise _Aborted(_too_large(max_bytes))
         return message
 
     return receive_limited

@@ -20,11 +20,13 @@ from lakejoin.cli.terminal import (
     print_values,
 )
 from lakejoin.codegen.pasted_command import join_command_line
+from lakejoin.engines.hits import Counters
 from lakejoin.errors import InputError
 from lakejoin.render.headlines import describe_aim, describe_near_aim, headline_query
 from lakejoin.render.report import Line, Report, Span, line, lines
 from lakejoin.search.answer import Answer, Answers
 from lakejoin.search.result import NearResult, Result
+from lakejoin.search.tau_choice import Reach
 from lakejoin.text_format import counted, seconds, size
 
 if TYPE_CHECKING:
@@ -32,11 +34,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lakejoin.engines.composite.hits import KeyCounters
-    from lakejoin.engines.hits import Counters
     from lakejoin.engines.meaning.hits import VectorCounters
-    from lakejoin.search.answer import Answer
-    from lakejoin.search.result import Result
-    from lakejoin.search.tau_choice import Reach
 
 
 _VALUES_SHOWN = 20
@@ -294,7 +292,6 @@ def effort_line(answer: Answer) -> str:
 
 def _briefly(counters: Counters | KeyCounters | VectorCounters) -> list[str]:
     from lakejoin.engines.composite.hits import KeyCounters
-    from lakejoin.engines.hits import Counters
 
     if isinstance(counters, KeyCounters):
         return _key_briefly(counters)
@@ -343,7 +340,6 @@ def effort_sentences(counters: Counters | KeyCounters | VectorCounters) -> list[
     '9 columns were candidates: 3 were opened for an exact count, 6 were ruled out unopened'
     """
     from lakejoin.engines.composite.hits import KeyCounters
-    from lakejoin.engines.hits import Counters
 
     if isinstance(counters, KeyCounters):
         return _rows_filtered(counters)

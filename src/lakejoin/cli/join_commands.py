@@ -328,8 +328,6 @@ def predicates_command(
     from lakejoin.joins.predicates.preferences import find_preference
 
     preference = find_preference(prefer)
-    if len(tables) < 2:
-        raise InputError("a predicate needs at least two tables: name another one")
     nearby = NearbyIndex(index)
     with status_or_explanation() as progress:
         inputs = [resolve_table(name, nearby) for name in tables]

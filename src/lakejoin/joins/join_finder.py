@@ -65,7 +65,8 @@ def _add_fuzzy_rule(task: JoinTask, join_key: JoinKey, of_target: bool) -> JoinK
         pairs = sources[fresh], targets[fresh], matches.distance[fresh]
         codes, distance = _codes_at(join_key, *pairs)
         source_words = str(program) if program else columns[0]
-        words = side_words(join_key.source_side, source_words, _key_words(join_key), "~")
+        key_words = str(join_key.program) if join_key.program else " + ".join(join_key.columns)
+        words = side_words(join_key.source_side, source_words, key_words, "~")
         sure, why = _mean(matches.chance), _fuzzy_why(matches)
         rule = KeyRule("fuzzy", columns, codes, words, sure, why, program, distance)
         best = join_key.with_rule(rule)
@@ -108,10 +109,6 @@ def _match_fuzzy_alone(task: JoinTask) -> JoinKey | None:
     from lakejoin.joins.fuzzy.fuzzy_join import find_fuzzy_join
 
     task.report_progress("looking for columns with similar values")
-    if len(task.options.on) > 1:
-        raise InputError(
-            f"a fuzzy join takes one column of each table; got {len(task.options.on)} pairs"
-        )
     match = find_fuzzy_join(task.left, task.right, _fuzzy_options(task), task.options.on)
     if match is None:
         return None
@@ -175,10 +172,6 @@ def _codes_at(
     codes[sources[order]] = join_key.codes[targets[order]]
     distance[sources[order]] = distances[order]
     return codes, distance
-
-
-def _key_words(join_key: JoinKey) -> str:
-    return str(join_key.program) if join_key.program else " + ".join(join_key.columns)
 
 
 def _mean(values: Array) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError, UnknownTable
-from lakejoin.inputs import resolve_table
+from lakejoin.inputs import LakeTable, resolve_table
 from lakejoin.joins.join_inputs import common_value_rules, parse_column_pair
 from lakejoin.model import ColumnProfile
 from lakejoin.ranking.join_arguments import join_arguments
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.engines.query import QueryTable
-    from lakejoin.inputs import LakeTable
     from lakejoin.joins.join import Join
     from lakejoin.lake import Lake
     from lakejoin.ranking.answer import FusedAnswer, FusedResult

@@ -193,6 +193,11 @@ class KeyTable:
     def __len__(self) -> int:
         return len(self._distinct)
 
+    @property
+    def share(self) -> float:
+        """The distinct keys per row with a key; 0 if all are the same."""
+        return len(self) / int(self.counts.sum()) if len(self) > 1 else 0.0
+
     def codes_of(self, hashes: Array) -> Array:
         """The code of the key that each text matches, -1 for none."""
         return np.asarray(look_up_hashes(self._slots, self._distinct, read_only(hashes)))

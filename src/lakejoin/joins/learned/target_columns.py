@@ -182,7 +182,7 @@ def is_key(texts: pa.LargeStringArray) -> bool:
 
 
 def is_key_table(texts: pa.LargeStringArray, keys: KeyTable) -> bool:
-    if key_share(keys) < UNIQUE:
+    if keys.share < UNIQUE:
         return False
     rows = sample_rows(len(texts), _TYPED, 0)
     kind = encode_query(texts.take(rows)).profile.type
@@ -193,12 +193,7 @@ def is_key_table(texts: pa.LargeStringArray, keys: KeyTable) -> bool:
 
 def uniqueness(texts: pa.LargeStringArray) -> float:
     """The distinct texts per non-null row; 0 if all are the same."""
-    return key_share(KeyTable(hash_texts(texts)))
-
-
-def key_share(keys: KeyTable) -> float:
-    """The distinct keys per row with a key; 0 if all are the same."""
-    return len(keys) / int(keys.counts.sum()) if len(keys) > 1 else 0.0
+    return KeyTable(hash_texts(texts)).share
 
 
 def _is_consecutive(texts: pa.LargeStringArray) -> bool:

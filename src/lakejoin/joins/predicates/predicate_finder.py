@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from numbers import Integral
+from operator import ge
 
 import pyarrow as pa
 
@@ -81,7 +82,8 @@ class MultiTableSearch(PredicateSearch):
         """The predicate with all pairs that are equal in every row of its join."""
         pairs = list(members)
         for index, alone in enumerate(self._facts_alone):
-            if index not in pairs and _involves(alone, facts) and self._adds_nothing(pairs, index):
+            involves = all(map(ge, alone.involved, facts.involved))
+            if index not in pairs and involves and self._adds_nothing(pairs, index):
                 pairs.append(index)
         return tuple(sorted(pairs))
 
@@ -200,10 +202,6 @@ class MultiTableSearch(PredicateSearch):
             old, new = component[left], component[right]
             component = [new if current == old else current for current in component]
         return len(set(component))
-
-
-def _involves(alone: Facts, facts: Facts) -> bool:
-    return all(a >= b for a, b in zip(alone.involved, facts.involved, strict=True))
 
 
 ColumnRef = tuple[int, str]  # table index and column name

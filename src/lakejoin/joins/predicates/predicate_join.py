@@ -13,9 +13,10 @@ import numpy as np
 
 from lakejoin.codegen.frame_code import write_pandas, write_polars, write_pyspark
 from lakejoin.codegen.join_plan import ComparedSide, JoinPlan, PlanPart
-from lakejoin.codegen.join_sql import check_names, make_writers, select_columns
+from lakejoin.codegen.join_sql import check_names, select_columns
 from lakejoin.codegen.programs import identity
 from lakejoin.codegen.sql_query import SqlQuery, replace_texts
+from lakejoin.codegen.sql_writers import make_writers
 from lakejoin.joins.code_plan import plan_column_pair
 from lakejoin.joins.joined_table import result_names
 from lakejoin.joins.predicates.coded_tables import CodedTables

@@ -19,9 +19,9 @@ from lakejoin.cli.terminal import (
     print_value_table,
     print_values,
 )
-from lakejoin.codegen.pasted_command import join_command_line
 from lakejoin.engines.hits import Counters
 from lakejoin.errors import InputError
+from lakejoin.quoting import join_command_line
 from lakejoin.render.headlines import describe_aim, describe_near_aim, headline_query
 from lakejoin.render.report import Line, Report, Span, line, lines
 from lakejoin.search.answer import Answer, Answers

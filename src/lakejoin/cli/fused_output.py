@@ -23,8 +23,8 @@ from lakejoin.cli.terminal import (
     print_title,
     to_rich,
 )
-from lakejoin.codegen.pasted_command import join_command_line
 from lakejoin.errors import InputError
+from lakejoin.quoting import join_command_line
 from lakejoin.ranking.join_arguments import join_arguments
 from lakejoin.render.candidate_text import describe_reason
 from lakejoin.render.headlines import headline_fused

@@ -10,9 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from lakejoin.errors import InputError, UnknownTable
+from lakejoin.formats.file_reader import split_part
 from lakejoin.inputs import LakeTable, resolve_table
+from lakejoin.joins.join import Join
+from lakejoin.joins.join_finder import join_tables
 from lakejoin.joins.join_inputs import common_value_rules, parse_column_pair
+from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.output import check_output, write_table
 from lakejoin.model import ColumnProfile
 from lakejoin.ranking.join_arguments import join_arguments
 from lakejoin.render.agent import (
@@ -29,10 +36,7 @@ from lakejoin.render.report import Row, line
 from lakejoin.text_format import clip, counted, format_percent, seconds, size
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.query import QueryTable
-    from lakejoin.joins.join import Join
     from lakejoin.lake import Lake
     from lakejoin.ranking.answer import FusedAnswer, FusedResult
     from lakejoin.ranking.join_candidates import JoinCandidate
@@ -90,8 +94,6 @@ def preview(
 
 
 def _rows(lake: Lake, table: str, begin: int, end: int) -> tuple[pa.Table, int]:
-    from lakejoin.formats.file_reader import split_part
-
     if split_part(table)[0]:
         rows = resolve_table(table, lake.snapshot).rows
         return rows.slice(begin, end - begin), rows.num_rows
@@ -227,10 +229,6 @@ def join(
     rows: int = DEFAULT_ROWS,
 ) -> str:
     """Show how two tables join, step by step, and the first rows; with `output`, write all rows."""
-    from lakejoin.joins.join_finder import join_tables
-    from lakejoin.joins.options import JoinOptions
-    from lakejoin.joins.output import check_output
-
     if output is not None:
         check_output(output, is_new=True)
     tables = [resolve_table(name, lake.snapshot) for name in (left, right)]
@@ -255,8 +253,6 @@ def join(
 
 
 def _write(found: Join, output: str) -> str:
-    from lakejoin.joins.output import write_table
-
     if len(found) > _MOST_ROWS_WRITTEN:
         warnings = "".join(f"; {warning}" for warning in found.warnings)
         raise InputError(

@@ -25,8 +25,7 @@ from lakejoin.joins.learned.program_scores import (
     fit_case,
     hash_texts,
 )
-from lakejoin.joins.learned.row_pairs import RowPair
-from lakejoin.joins.learned.row_samples import PARTICIPATION, Sample, TextColumn
+from lakejoin.joins.learned.row_samples import PARTICIPATION, RowPair, Sample, TextColumn
 from lakejoin.joins.learned.substrings import Examples
 from lakejoin.joins.learned.target_columns import fills_columns, parts_by_separator
 from lakejoin.model import Array

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.codegen.pasted_command import join_command_line, on_arguments
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.joins.join import Join
 from lakejoin.joins.join_finder import join_tables
@@ -40,6 +39,7 @@ from lakejoin.joins.predicates.predicate_text import (
 )
 from lakejoin.joins.predicates.preferences import Facts, Preference, find_preferences
 from lakejoin.model import Array
+from lakejoin.quoting import join_command_line, on_arguments
 from lakejoin.render.answer_base import AnswerBase, PrintedReport
 from lakejoin.render.html import render_html
 from lakejoin.render.report import Report

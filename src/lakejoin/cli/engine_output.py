@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin.cli.terminal import (
     console,
+    pick_result,
     print_json,
     print_lines,
     print_more,
@@ -189,9 +190,7 @@ def show_engine_answer(
 
 
 def _explain(answer: Answer, rank: int, typed: TypedQuery, as_json: bool) -> None:
-    result = next((result for result in answer if result.rank == rank), None)
-    if result is None:
-        raise InputError(f"there is no result {rank}: the search found {len(answer):,}")
+    result = pick_result(answer, rank)
     if not result.verified:
         raise InputError("--explain needs exact counts: leave out --no-verify")
     if isinstance(result, NearResult) and not result.listed:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import click
@@ -101,10 +100,6 @@ class SearchRun:
         """Refuse options that contradict each other."""
         if (self.table is None) == (self.batch is None):
             raise InputError("name one TABLE, or --batch FOLDER")
-        if self.table is not None and Path(self.table).is_dir():
-            raise InputError(
-                f"{self.table} is a folder; name a file in it, or search with --batch {self.table}"
-            )
         if self.batch is None and (self.master is not None or self.conf):
             raise InputError(
                 "--master and --conf need --batch: Spark is only used to search with many tables"

@@ -12,6 +12,7 @@ from lakejoin.cli.options import index_json_options
 from lakejoin.cli.terminal import (
     console,
     explain_long_wait,
+    pick_result,
     print_json,
     print_lines,
     print_report,
@@ -107,9 +108,7 @@ def _result(answer: UnionAnswer, number: int) -> UnionResult:
     if not len(answer):
         nothing = f"no table of the lake has rows that could be appended to {answer.table}"
         raise InputError(f"{nothing}; {answer.misses_text}" if answer.misses else nothing)
-    if number > len(answer):
-        raise InputError(f"there is no result {number}: the search found {len(answer):,}")
-    return answer[number - 1]
+    return pick_result(answer, number)
 
 
 def _write(answer: UnionAnswer, out: str, take: tuple[int, ...]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from lakejoin.enrich.training_data import number_texts
 from lakejoin.joins.join_inputs import table_subject
 from lakejoin.model import Array
 from lakejoin.store.snapshot import Snapshot
+from lakejoin.values.column_names import make_names_unique
 
 ROWS = "rows"  # the column with the number of rows of a partner
 _COLUMNS = 100  # examined per table
@@ -179,9 +180,7 @@ def _named(values: ColumnValues, several: bool, taken: set[str]) -> ColumnValues
     column = values.column
     made = {"mean": "_mean", "most frequent": "_mode"}.get(column.made, "") if several else ""
     base = f"{table_subject(column.table)}.{column.name}{made}"
-    called, number = base, 2
-    while called in taken:
-        called, number = f"{base}_{number}", number + 1
+    (called,) = make_names_unique([base], taken, rename="{}_{}".format)
     taken.add(called)
     return replace(values, column=replace(column, called=called))
 

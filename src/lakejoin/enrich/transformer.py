@@ -36,7 +36,7 @@ from lakejoin.inputs import index_location
 from lakejoin.lake import Lake
 from lakejoin.locations import Location
 from lakejoin.store.snapshot import Snapshot
-from lakejoin.values.column_names import find_column
+from lakejoin.values.column_names import find_column, make_names_unique
 
 if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
@@ -128,9 +128,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X, y = self._with_target(X, y)  # noqa: N806
         validate_data(self, X, reset=True, skip_check_array=True)
         mine, column = arrow_rows(X), y
-        name = self.target or _TARGET
-        while name in mine.column_names:
-            name += "_"
+        (name,) = make_names_unique([self.target or _TARGET], mine.column_names)
         target = make_target(column, name, self.task)
         exclude = [self.exclude] if isinstance(self.exclude, str) else self.exclude
         searched = self._key(mine), self.by, self.tables, tuple(exclude)

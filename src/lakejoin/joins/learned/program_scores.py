@@ -121,10 +121,10 @@ class Scorer:
 
     def fit_steps(self, steps: tuple[ProgramStep, ...]) -> Program:
         """The program whose variants, chosen step by step, match the most keys."""
-        chosen = [step.variants[0] for step in steps]
+        chosen = [step[0] for step in steps]
         best = self.score(merge_constants(chosen))
         for index, step in enumerate(steps):
-            for variant in step.variants[1:]:
+            for variant in step[1:]:
                 tried = [*chosen[:index], variant, *chosen[index + 1 :]]
                 score = self.score(merge_constants(tried))
                 if score > best:

@@ -26,7 +26,6 @@ from lakejoin.joins.predicates.predicate_finder import (
 from lakejoin.joins.predicates.predicate_join import (
     join_rows,
     name_joined_columns,
-    unique_labels,
     write_chain,
     write_sql,
 )
@@ -43,6 +42,7 @@ from lakejoin.quoting import join_command_line, on_arguments
 from lakejoin.render.answer_base import AnswerBase, PrintedReport
 from lakejoin.render.html import render_html
 from lakejoin.render.report import Report
+from lakejoin.values.column_names import make_names_unique
 
 _ROWS_SHOWN = 3  # of a join
 _MOST_PAIRS = 8  # in a command; a predicate with more is reduced to those that suffice
@@ -276,7 +276,7 @@ class Predicates(AnswerBase[JoinPredicate]):
     def from_dict(cls, data: Mapping[str, Any]) -> Predicates:
         """Read the JSON of `lakejoin predicates --json`."""
         sides = tuple(JoinInput(table["table"], _refuse_rows) for table in data["tables"])
-        labels = unique_labels([side.name for side in sides])
+        labels = _unique_labels(sides)
         tables = PredicateTables(sides, labels, None, PredicateOptions(data["prefer"]))
         sizes = tuple(table["rows"] for table in data["tables"])
         results = tuple(
@@ -343,9 +343,7 @@ def best_predicates(
     report = progress or (lambda doing: None)
     report("reading values")
     coded = encode_sides(sides, options.rules)
-    tables = PredicateTables(
-        tuple(sides), unique_labels([side.name for side in sides]), coded, options
-    )
+    tables = PredicateTables(tuple(sides), _unique_labels(sides), coded, options)
     report("looking for predicates")
     found = find_predicates(coded, options, report)
     best = {
@@ -365,6 +363,10 @@ def _listed(pairs: Iterable[Iterable[str | tuple[str, str]]]) -> list[list[str |
     return [
         [column if isinstance(column, str) else list(column) for column in pair] for pair in pairs
     ]
+
+
+def _unique_labels(sides: Iterable[JoinInput]) -> tuple[str, ...]:
+    return tuple(make_names_unique((side.name for side in sides), rename="{} ({})".format))
 
 
 def _refuse_rows() -> NoReturn:

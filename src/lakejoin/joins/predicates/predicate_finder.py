@@ -276,8 +276,6 @@ def find_predicates(
     """
     options = options or PredicateOptions()
     coded = tables if isinstance(tables, CodedTables) else encode_tables(tables, options.rules)
-    if len(coded.tables) < 2:
-        raise InputError("a predicate needs at least two tables: name another one")
     rankings = [Ranking(preference, options.n) for preference in find_preferences(options.prefer)]
     kind = TwoTableSearch if len(coded.tables) == 2 else MultiTableSearch
     search = kind(coded, rankings, options.pruning, options.most, progress or (lambda doing: None))

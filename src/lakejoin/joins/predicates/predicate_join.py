@@ -89,21 +89,6 @@ def _codes(coded: CodedTables, column: ColumnRef) -> Array:
     return np.asarray(table.codes[table.columns.index(column[1])], np.int64)
 
 
-def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
-    """Make table names unique by numbering repeated ones.
-
-    >>> unique_labels(["a.csv", "b.csv", "a.csv"])
-    ('a.csv', 'b.csv', 'a.csv (2)')
-    """
-    labels: list[str] = []
-    for name in names:
-        label, number = name, 2
-        while label in labels:
-            label, number = f"{name} ({number})", number + 1
-        labels.append(label)
-    return tuple(labels)
-
-
 def name_joined_columns(columns: Sequence[Sequence[str]]) -> list[str]:
     """The column names of the result; with more than two tables, a repeated name gets the number of
     its table as a suffix.

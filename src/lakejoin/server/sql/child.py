@@ -35,7 +35,7 @@ from lakejoin.server.sql.statement_checks import (
     check_syntax,
 )
 from lakejoin.server.sql.statement_runner import SqlLimits, SqlOutcome, TargetType
-from lakejoin.server.sql.typed_view import define_view, make_names_unique
+from lakejoin.server.sql.typed_view import define_view, name_columns
 
 _WARM_UP_SQL = "select c, count(*), sum(n), ['x'], strftime(max(d), '%Y') from result group by all"
 
@@ -131,7 +131,7 @@ def write_result(
 ) -> SqlOutcome:
     """Run the statement and stream its result to the file."""
     described = _run(connection, "DESCRIBE SELECT * FROM (\n", sql).fetchall()
-    names, types = make_names_unique([row[0] for row in described]), [row[1] for row in described]
+    names, types = name_columns([row[0] for row in described]), [row[1] for row in described]
     if len(names) > _MAX_COLUMNS:
         message = f"the result has {len(names):,} columns; at most {_MAX_COLUMNS:,} are allowed"
         raise Problem("too_large", message, limit="columns")

@@ -26,7 +26,7 @@ from lakejoin.inputs import NearbyIndex, resolve_table
 from lakejoin.joins.aggregation import parse_aggregates
 from lakejoin.joins.join import Join
 from lakejoin.joins.join_finder import join_tables
-from lakejoin.joins.join_inputs import JoinInput, common_value_rules, parse_column_pair
+from lakejoin.joins.join_inputs import JoinInput, common_value_rules, parse_column_pairs
 from lakejoin.joins.join_report import first_rows, join_report, no_join_report
 from lakejoin.joins.options import JoinOptions, Progress
 from lakejoin.joins.output import check_output, write_table
@@ -183,7 +183,7 @@ def _join_options(
     options: dict[str, Any],
 ) -> JoinOptions:
     names = left.rows.column_names, right.rows.column_names
-    on = tuple(parse_column_pair(text, *names, left.name, right.name) for text in pairs)
+    on = parse_column_pairs(pairs, *names, (left.name, right.name))
     parse_aggregates(options["aggregate"], names[1])  # fails before any work is done
     return JoinOptions(on=on, rules=common_value_rules((left, right)), **options)
 

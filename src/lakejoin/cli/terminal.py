@@ -48,7 +48,6 @@ def stop_without_join(why: str, report: Any, as_json: bool) -> NoReturn:
 
 
 def pick_result(results: Sequence[Item], number: int) -> Item:
-    """The result with this number, from 1."""
     if number > len(results):
         raise InputError(f"there is no result {number}: the search found {len(results):,}")
     return results[number - 1]

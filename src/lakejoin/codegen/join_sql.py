@@ -78,7 +78,6 @@ def _compare_keys(
 
 
 def _key_target(plan: JoinPlan, keys: list[str], writer: TableWriter) -> list[str]:
-    """The target table with its key."""
     table = _KeyedTable(plan, writer, "t")
     for index, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
         names = f"lakejoin_text_{index}", f"lakejoin_spelt_{index}"
@@ -140,7 +139,6 @@ class _KeyedTable:
         self._keys[key] = text
 
     def query(self) -> SqlQuery:
-        """The rows of the table with their keys."""
         rows = f"{self._alias}.*"
         texts = SqlQuery([rows, *self._texts], [self._writer.joined(self._alias)]).text(" ")
         keys = [f"{text} AS {key}" for key, text in self._keys.items()]

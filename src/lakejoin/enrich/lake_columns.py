@@ -68,7 +68,6 @@ class GatheredColumns:
     matched: dict[int, Array]  # by link, whether each sampled row has a partner
 
     def joined_on(self, values: ColumnValues) -> tuple[str, ...]:
-        """The query columns that a column is joined on."""
         return self.links[values.column.link].query_columns
 
     def at_rows(self, values: ColumnValues) -> Array:

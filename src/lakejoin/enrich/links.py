@@ -66,7 +66,6 @@ class Link:
         return frozenset(name for join in self.joins for name in join.lake_columns)
 
     def partners(self, keys: DistinctKeys, table: PartnerTable) -> Partners:
-        """Find the partners of some keys."""
         partners = self.joins[0].partners(keys, table)
         for join in self.joins[1:]:
             if partners.matched.all():

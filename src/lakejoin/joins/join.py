@@ -16,6 +16,7 @@ from lakejoin.codegen.programs import Program
 from lakejoin.errors import NoJoin, import_optional
 from lakejoin.joins.aggregation import AggregatedTable
 from lakejoin.joins.code_plan import plan_join
+from lakejoin.joins.join_inputs import TABLE_NAMES
 from lakejoin.joins.join_key import NO_RULE, JoinKey, RejectedJoin
 from lakejoin.joins.join_report import describe_join, join_values
 from lakejoin.joins.joined_table import JoinedTable
@@ -26,7 +27,6 @@ from lakejoin.render.answer_base import PrintedReport
 from lakejoin.render.html import render_html
 from lakejoin.render.report import Report
 
-NAMES = ("the left table", "the right table")
 _ROWS_SHOWN = 10  # in a notebook
 
 
@@ -47,7 +47,7 @@ class Join(PrintedReport):
     found: JoinKey | None
     attempts: tuple[RejectedJoin, ...] = ()
     notes: tuple[str, ...] = ()
-    names: tuple[str, str] = NAMES
+    names: tuple[str, str] = TABLE_NAMES
 
     def __bool__(self) -> bool:
         return self.found is not None
@@ -262,7 +262,6 @@ class Step:
     program: Program | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The step as JSON values."""
         values = {name: getattr(self, name) for name in self.__slots__}
         return values | {"program": str(self.program) if self.program else None}
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from lakejoin.codegen.programs import Program
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.joins.agreement_matcher import match_agreeing, refine_keys
-from lakejoin.joins.join import NAMES, Join
-from lakejoin.joins.join_inputs import plain_columns
+from lakejoin.joins.join import Join
+from lakejoin.joins.join_inputs import TABLE_NAMES, plain_columns
 from lakejoin.joins.join_key import NO_RULE, JoinKey, JoinTask, KeyRule, RejectedJoin, side_words
 from lakejoin.joins.options import TAU, JoinOptions, Progress
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn, encode_keys
@@ -195,7 +195,7 @@ def join_tables(
     right: pa.Table,
     options: JoinOptions | None = None,
     progress: Progress | None = None,
-    names: tuple[str, str] = NAMES,
+    names: tuple[str, str] = TABLE_NAMES,
 ) -> Join:
     """Join two tables; the result is false if no join was found.
 
@@ -208,7 +208,7 @@ def join_tables(
     options = options or JoinOptions()
     left, right = plain_columns(left), plain_columns(right)
     _check_columns(left, right, options)
-    table_names = ("", "") if names == NAMES else names
+    table_names = ("", "") if names == TABLE_NAMES else names
     task = JoinTask(left, right, options, progress or (lambda doing: None), table_names)
     join_key: JoinKey | None = None
     for matcher in _MATCHERS[options.by or "auto"]:

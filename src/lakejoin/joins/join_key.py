@@ -93,7 +93,6 @@ class JoinKey:
 
     @property
     def target_side(self) -> str:
-        """The side with the key."""
         return "right" if self.source_side == "left" else "left"
 
     @cached_property
@@ -184,7 +183,6 @@ class JoinTask:
     agreement_cache: dict[Any, list[Agreement]] = field(default_factory=dict)  # see `agreements`
 
     def table(self, side: str) -> pa.Table:
-        """The left or the right table."""
         return self.left if side == "left" else self.right
 
     def text(self, side: str, columns: Sequence[str], program: Program | None) -> pa.Array:

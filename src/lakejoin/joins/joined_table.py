@@ -73,13 +73,11 @@ class JoinedTable:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the result."""
         names = result_names(self.left.column_names, self.right.column_names, self.suffix)
         kinds = [*_takeable_schema(self.left).types, *_takeable_schema(self.right).types]
         return pa.schema(list(zip(names, kinds, strict=True)))
 
     def batches(self, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
-        """All rows, in batches."""
         for begin in range(0, len(self), rows):
             yield self._batch(begin, begin + rows)
 
@@ -104,7 +102,6 @@ class JoinedTable:
         return _take_rows(self._left, rows)
 
     def right_column(self, index: int) -> pa.Array:
-        """A right column as one array."""
         return _single_chunk(self._right.column(index))
 
     @cached_property

@@ -222,7 +222,6 @@ def _rows(join_key: JoinKey | None) -> int:
 
 
 def _dates(table: pa.Table, named: list[str]) -> dict[str, ColumnData]:
-    """The columns of dates."""
     names = named or uniquely_named(table)
     dates = (n for n in names if not pa.types.is_nested(table[n].type) and _is_date(table[n]))
     return {name: encode_query(table[name]) for name in islice(dates, _COLUMNS)}

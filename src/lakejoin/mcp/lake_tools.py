@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lakejoin import api
 from lakejoin.errors import InputError, UnknownTable
 from lakejoin.formats.file_reader import split_part
 from lakejoin.inputs import LakeTable, resolve_table
 from lakejoin.joins.join import Join
-from lakejoin.joins.join_finder import join_tables
-from lakejoin.joins.join_inputs import common_value_rules, parse_column_pair
-from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.options import MatchOptions
 from lakejoin.joins.output import check_output, write_table
 from lakejoin.model import ColumnProfile
 from lakejoin.ranking.join_arguments import join_arguments
@@ -183,7 +182,6 @@ def search(
 
 
 def _row(result: FusedResult) -> Row:
-    """A result with the arguments that join it."""
     row = result.row()
     arguments = line(f"to join: {_join_arguments(result.candidates[0])}")
     return replace(row, lines=(*row.lines, arguments))
@@ -231,13 +229,9 @@ def join(
     """Show how two tables join, step by step, and the first rows; with `output`, write all rows."""
     if output is not None:
         check_output(output, is_new=True)
-    tables = [resolve_table(name, lake.snapshot) for name in (left, right)]
-    left_rows, right_rows = (table.rows for table in tables)
-    names = left_rows.column_names, right_rows.column_names
-    pairs = tuple(parse_column_pair(text, *names, left, right) for text in parse_names(on))
-    rules = common_value_rules(tables)
-    options = JoinOptions(on=pairs, how=how, by=by, within=within, rules=rules)
-    found = join_tables(left_rows, right_rows, options, lambda doing: None, (left, right))
+    tables = resolve_table(left, lake.snapshot), resolve_table(right, lake.snapshot)
+    options = MatchOptions(within=within)
+    found = api.join(*tables, parse_names(on), how, by, options=options)
     if not found:
         return fitted(
             [f"nothing found: {found.no_join}"], [], [f"note: {note}" for note in found.notes]

@@ -63,7 +63,6 @@ class LearnedJoin:
 
     @property
     def source_columns(self) -> tuple[str, ...]:
-        """The columns that the programs read."""
         return tuple(dict.fromkeys(c for s in self.programs for c in s.program.columns))
 
     @cached_property

@@ -280,7 +280,6 @@ def write_description(workspace: Workspace, path: Path, name: str, about: Json) 
 
 
 def _profile_columns(rows: pa.Table, rules: Any) -> Sequence[ColumnProfile]:
-    """Profile each column by the rules of the index."""
     from lakejoin.search.external_table import ExternalTable, FrameRows
 
     table = ExternalTable(FrameRows(rows), rules)

@@ -112,7 +112,6 @@ def _fused_result_fields(result: FusedResult) -> Json:
 
 
 def _join_request(candidate: JoinCandidate, right: str) -> Json:
-    """The request that joins by a candidate."""
     from lakejoin.ranking.join_arguments import join_arguments
 
     options = join_arguments(candidate)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lakejoin.errors import InputError
 from lakejoin.joins.fuzzy.corpus import Corpus, Tokens, cut_grams
 from lakejoin.joins.fuzzy.pair_evidence import (
     TextIndex,
@@ -276,6 +277,10 @@ class FuzzyOptions:
 
     precision: float = 0.9
     one_to_one: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.precision <= 1:
+            raise InputError(f"precision must be above 0 and at most 1, not {self.precision}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakejoin.encoders import open_encoder
+from lakejoin.errors import InputError
 from lakejoin.joins.nearest.nearest_rows import RowDistances
 from lakejoin.joins.options import TAU
 from lakejoin.joins.row_keys import KeyColumn, find_first_rows
@@ -46,6 +47,8 @@ def find_nearest_meanings(
     >>> near.left_rows.tolist(), near.right_rows.tolist()
     ([0], [1])
     """
+    if not 0.0 <= tau <= 1.0:
+        raise InputError(f"tau must be between 0 and 1, not {tau}")
     left_texts, right_texts = _Texts.of(left), _Texts.of(right)
     opened = open_encoder(encoder)
     a, b = (

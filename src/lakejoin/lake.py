@@ -22,7 +22,6 @@ from lakejoin.inputs import (
 from lakejoin.lake_search import LakeSearch, check_column_count
 from lakejoin.model import Skipped
 from lakejoin.search.options import DEFAULT_K, SearchOptions
-from lakejoin.store.meaning_vectors import MeaningOptions
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -67,14 +66,15 @@ class Lake(LakeSearch):
 
     def info(self) -> dict[str, Any]:
         """Figures about the index, with the keys of `lakejoin info --json`."""
-        manifest = self.snapshot.manifest
+        manifest, meaning = self.snapshot.manifest, self.snapshot.manifest.options.meaning
         return {
             **asdict(manifest.totals),
             "segments": len(manifest.segments),
             "version": manifest.version,
             "created": manifest.created,
             "parts": list(manifest.options.parts or ()),
-            "encoder": _encoder_info(manifest.options.meaning),
+            "encoder": meaning
+            and {"given": meaning.encoder, "identity": meaning.identity, "kept": meaning.keep},
             "lakes": list(manifest.lakes),
             "index": self.snapshot.location.uri,
         }
@@ -274,9 +274,3 @@ class CurrentLake:
                     self._lake = newest
                 self._checked = time.monotonic()
             return self._lake
-
-
-def _encoder_info(meaning: MeaningOptions | None) -> dict[str, Any] | None:
-    if meaning is None:
-        return None
-    return {"given": meaning.encoder, "identity": meaning.identity, "kept": meaning.keep}

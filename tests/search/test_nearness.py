@@ -399,7 +399,6 @@ def test_there_is_no_sql_for_distances(lake: Lake) -> None:
         ({"within": 1, "verified": False}, "only search by containment can be unverified"),
         ({"within": 1, "initial": "n"}, "needs two or more columns"),
         ({"by": "overlap", "within": 1}, "within 1 does not apply to search by overlap"),
-        ({"by": "overlap", "metric": "l1"}, "metric l1 does not apply to search by over"),
     ],
 )
 def test_what_cannot_be_asked(lake: Lake, options: dict[str, Any], sentence: str) -> None:

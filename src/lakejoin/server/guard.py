@@ -11,20 +11,16 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-import json
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.settings import LOOPBACK, Settings
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 COOKIE = "lakejoin_token"
 UPLOADS = "/api/v1/uploads"
@@ -49,7 +45,7 @@ _HEADERS = {
 class Guard:
     """ASGI middleware: checks requests, and sets security headers on every response."""
 
-    def __init__(self, app: App, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
         self._hosts = _hosts(settings)
@@ -59,8 +55,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         respond = _with_headers(send, scope["path"])
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in
-                   scope["headers"]}  # fmt: skip
+        headers = Headers(scope=scope)
         try:
             self._check_host(headers.get("host", ""))
             _check_origin(scope, headers)
@@ -72,14 +67,14 @@ class Guard:
             max_bytes = limits.upload_bytes if is_upload else limits.body_bytes
             _check_length(headers, max_bytes)
         except Problem as problem:
-            await _refuse(respond, problem)
+            await _refusal(problem)(scope, receive, respond)
             return
         try:
             seconds = _UPLOAD_SECONDS if is_upload else _BODY_SECONDS
             limited = _limit_body(receive, max_bytes, seconds)
             await self._app(scope, limited, respond)
         except _Aborted as aborted:
-            await _refuse(respond, aborted.problem)
+            await _refusal(aborted.problem)(scope, receive, respond)
 
     def _check_host(self, host: str) -> None:
         name = _host_name(host)
@@ -97,13 +92,13 @@ class Guard:
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         return token if token and self._is_token(token) else None
 
-    def _check_token(self, scope: Scope, headers: dict[str, str]) -> None:
+    def _check_token(self, scope: Scope, headers: Headers) -> None:
         if self._settings.token is None or scope["path"] == "/api/v1/health":
             return
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_token(token.strip()):
             return
-        if self._is_token(_cookie(headers.get("cookie", ""))):
+        if self._is_token(cookie_parser(headers.get("cookie", "")).get(COOKIE, "")):
             return
         raise Problem(
             "token",
@@ -145,7 +140,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _check_origin(scope: Scope, headers: dict[str, str]) -> None:
+def _check_origin(scope: Scope, headers: Headers) -> None:
     """Refuse requests that a browser sends for a page of another site."""
     site = headers.get("sec-fetch-site")
     navigates = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
@@ -159,7 +154,7 @@ def _check_origin(scope: Scope, headers: dict[str, str]) -> None:
             raise Problem("forbidden", "requests from pages of another site are not allowed")
 
 
-def _check_length(headers: dict[str, str], max_bytes: int) -> None:
+def _check_length(headers: Headers, max_bytes: int) -> None:
     length = headers.get("content-length", "0")
     if not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
         raise _too_large(max_bytes)
@@ -200,33 +195,15 @@ def _limit_body(receive: Receive, max_bytes: int, seconds: float) -> Receive:
     return receive_limited
 
 
-def _cookie(text: str) -> str:
-    """Our cookie among those that other servers on this host have set, in whatever format.
-
-    >>> _cookie('theirs={"a": 1}; lakejoin_token=secret')
-    'secret'
-    """
-    pairs = (pair.strip().partition("=") for pair in text.split(";"))
-    return next((value for name, _, value in pairs if name == COOKIE), "")
-
-
 def _with_headers(send: Send, path: str) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = list(message.get("headers", []))
-            present = {name.lower() for name, _ in headers}
-            extra = dict(_HEADERS)
-            extra["cache-control"] = (
-                "public, max-age=31536000, immutable"
-                if path.startswith("/assets/") and message["status"] == 200
-                else "no-store"
-            )
-            headers += [
-                (name.encode(), value.encode())
-                for name, value in extra.items()
-                if name.encode() not in present
-            ]
-            message = {**message, "headers": headers}
+            is_asset = path.startswith("/assets/") and message["status"] == 200
+            kept = "public, max-age=31536000, immutable" if is_asset else "no-store"
+            message.setdefault("headers", [])
+            headers = MutableHeaders(scope=message)
+            for name, value in {**_HEADERS, "cache-control": kept}.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return send_with_headers
@@ -241,9 +218,5 @@ async def _set_cookie(send: Send, token: str, scope: Scope) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _refuse(send: Send, problem: Problem) -> None:
-    body = json.dumps({"error": problem.to_dict()}).encode()
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _refusal(problem: Problem) -> JSONResponse:
+    return JSONResponse({"error": problem.to_dict()}, problem.status, {"connection": "close"})

@@ -107,7 +107,7 @@ def pairing(rows: int, repeats: int) -> dict[str, Any]:
     """Pairing rows of two columns: ours and skrub's, in turns."""
     import pyarrow as pa
 
-    from lakejoin.joins.learned.row_pairs import RowPair, RowPairer, distinct_texts
+    from lakejoin.joins.learned.row_samples import RowPair, RowPairer, distinct_texts
 
     def find_row_pairs(source: pa.Array, target: pa.Array) -> list[RowPair]:
         return RowPairer([distinct_texts(source)], distinct_texts(target)).of_column(0, rows)

@@ -37,9 +37,9 @@ import pyarrow as pa
 import lakejoin
 from harness import record
 from lakejoin.enrich.column_choice import ColumnChooser
-from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
+from lakejoin.enrich.enrichment import prepare_chooser
 from lakejoin.enrich.evaluation import Forest, fill_gaps, make_folds, score_predictions
-from lakejoin.enrich.links import LinkRequest
+from lakejoin.enrich.links import EnrichOptions
 from lakejoin.enrich.training_data import Target, make_target
 from lakejoin.lake import Lake
 from lakejoin.model import Array
@@ -118,9 +118,9 @@ def chooser_of(lake: Lake, task: Task, by: str, noise: int | None = None) -> Col
     if noise is not None:
         column = pa.array(np.random.default_rng(noise).normal(size=task.rows.num_rows))
     target = make_target(column, task.target)
-    wanted = LinkRequest((task.on,), by)
+    options = EnrichOptions((task.on,), by)
     return prepare_chooser(
-        lake, task.rows.remove_column(place), target, wanted, EnrichLimits(), lambda doing: None
+        lake, task.rows.remove_column(place), target, options, lambda doing: None
     )
 
 

@@ -16,8 +16,7 @@ __version__ = "0.1.0"
 # The module of each public name; it is imported when the name is first used.
 _MODULES = {
     "api": ("index", "join", "open", "predicates", "relations"),
-    "client.remote_answers": ("RemoteJoin",),
-    "client.remote_lake": ("RemoteLake", "connect"),
+    "client.remote_lake": ("RemoteJoin", "RemoteLake", "connect"),
     "client.remote_table": ("RemoteTable",),
     "errors": (
         *("BuildFailed", "BusyIndex", "BusyServer", "DamagedIndex", "IndexProblem", "InputError"),
@@ -49,8 +48,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 if TYPE_CHECKING:
     from lakejoin.api import index, join, open, predicates, relations
-    from lakejoin.client.remote_answers import RemoteJoin
-    from lakejoin.client.remote_lake import RemoteLake, connect
+    from lakejoin.client.remote_lake import RemoteJoin, RemoteLake, connect
     from lakejoin.client.remote_table import RemoteTable
     from lakejoin.enrich.transformer import LakeJoiner
     from lakejoin.errors import (

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.inputs import InputTable, NearbyIndex, PathLike, index_location, resolve_table
+from lakejoin.joins.join_inputs import TABLE_NAMES, common_value_rules, parse_column_pairs
 from lakejoin.lake import Lake, open_lake
 
 if TYPE_CHECKING:
@@ -48,8 +50,6 @@ def index(
     >>> report.totals.tables
     4
     """
-    from dataclasses import replace
-
     from lakejoin.pipeline.build import build_index
     from lakejoin.pipeline.options import BuildOptions
     from lakejoin.spark.task_runner import Cluster
@@ -114,20 +114,19 @@ def join(
     >>> lakejoin.join(towns, codes, on="town=place").table().column("code").to_pylist()
     ['BE', 'UL']
     """
-    from lakejoin.joins.join import NAMES
     from lakejoin.joins.join_finder import join_tables
-    from lakejoin.joins.join_inputs import common_value_rules, parse_column_pairs
     from lakejoin.joins.options import MatchOptions
 
     nearby = NearbyIndex()
     tables = [
-        resolve_table(table, nearby, name) for table, name in zip((left, right), NAMES, strict=True)
+        resolve_table(table, nearby, name)
+        for table, name in zip((left, right), TABLE_NAMES, strict=True)
     ]
     left_rows, right_rows = (table.rows for table in tables)
-    pairs = parse_column_pairs(on, left_rows.column_names, right_rows.column_names)
+    names = (tables[0].name, tables[1].name)
+    pairs = parse_column_pairs(on, left_rows.column_names, right_rows.column_names, names)
     rules = common_value_rules(tables)
     join_options = (options or MatchOptions()).for_join(pairs, how, by, rules)
-    names = (tables[0].name, tables[1].name)
     return join_tables(left_rows, right_rows, join_options, progress, names)
 
 
@@ -159,7 +158,6 @@ def predicates(
     >>> lakejoin.predicates(people, calls, prefer=lambda facts: -facts.outer)[0].pairs
     (('id', 'caller'),)
     """
-    from lakejoin.joins.join_inputs import common_value_rules
     from lakejoin.joins.predicates.join_predicate import best_predicates
     from lakejoin.joins.predicates.predicate_finder import PredicateOptions
 
@@ -187,7 +185,6 @@ def relations(
     >>> [(r.table, r.columns, r.key_table, r.key_columns) for r in found]
     [('roles', ('film_id',), 'films', ('film_id',))]
     """
-    from lakejoin.joins.join_inputs import common_value_rules
     from lakejoin.joins.predicates.column_references import NamedTable
     from lakejoin.joins.predicates.database_relations import read_tables, relate_tables
 

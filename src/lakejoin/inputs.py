@@ -9,17 +9,18 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakejoin.errors import InputError, MissingIndex, UnknownTable, import_optional
+from lakejoin.errors import InputError, MissingIndex, UnknownTable
+from lakejoin.formats.table_stream import FrameSource
 from lakejoin.joins.join_inputs import JoinInput, ReadRows
 from lakejoin.locations import Location
+from lakejoin.store.catalog import ColumnEntry, TableEntry
+from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.engines.query import QueryTable
-    from lakejoin.store.catalog import ColumnEntry, TableEntry
-    from lakejoin.store.segment import Segment
 
 DEFAULT_INDEX = ".lakejoin"
 _NAMES_SHOWN = 3
@@ -27,7 +28,7 @@ _NAMES_SHOWN = 3
 PathLike = str | os.PathLike[str]
 
 
-class LakeTable:
+class LakeTable(FrameSource):
     """A table of the index; its rows are rebuilt from codes on demand.
 
     >>> table = lake.table("cities.csv")
@@ -90,15 +91,6 @@ class LakeTable:
         """Rows [begin, end) with their original texts, as a `pyarrow.Table`; all columns, or those
         with these zero-based indices."""
         return self._segment.to_arrow(self.entry, begin, end, column_indices)
-
-    def to_pandas(self) -> Any:
-        """The rows as a `pandas.DataFrame`."""
-        import_optional("pandas")
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """The rows as a `polars.DataFrame`."""
-        return import_optional("polars").from_arrow(self.to_arrow())
 
 
 def index_location(index: PathLike | None) -> Location:

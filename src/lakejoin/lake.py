@@ -10,8 +10,9 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from lakejoin.engines.limits import check_k
+from lakejoin.engines.query import QueryTable
 from lakejoin.inputs import (
-    DEFAULT_INDEX,
     LakeTable,
     PathLike,
     find_indexed_file,
@@ -19,32 +20,20 @@ from lakejoin.inputs import (
     resolve_table,
 )
 from lakejoin.lake_search import LakeSearch, check_column_count
+from lakejoin.model import Skipped
 from lakejoin.search.options import DEFAULT_K, SearchOptions
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from lakejoin.encoders.factory import EncoderChoice
-    from lakejoin.engines.query import QueryTable
     from lakejoin.graph.join_graph import JoinGraph
-    from lakejoin.model import Skipped
     from lakejoin.paths.answer import Paths
     from lakejoin.ranking.answer import FusedAnswer
     from lakejoin.ranking.fused_search import FusedOptions
     from lakejoin.search.answer import Answer, Answers
     from lakejoin.search.query_columns import ColumnSelection
     from lakejoin.search.searcher import Searcher
-    from lakejoin.store.meaning_vectors import MeaningOptions
     from lakejoin.union.answer import UnionAnswer
-
-__all__ = [
-    "DEFAULT_INDEX",
-    "CurrentLake",
-    "Lake",
-    "LakeTable",
-    "PathLike",
-    "index_location",
-    "open_lake",
-]
 
 
 def open_lake(index: PathLike | None, encoder: EncoderChoice = None) -> Lake:
@@ -61,42 +50,43 @@ class Lake(LakeSearch):
     """
 
     def __init__(self, snapshot: Snapshot, encoder: EncoderChoice = None) -> None:
-        self._snapshot = snapshot
+        self.snapshot = snapshot  # segments and their arrays
         self._encoder = encoder
 
     def __repr__(self) -> str:
-        totals = self._snapshot.manifest.totals
-        return f"<Lake {self._snapshot.location}: {totals.tables:,} tables, {totals.rows:,} rows>"
+        totals = self.snapshot.manifest.totals
+        return f"<Lake {self.snapshot.location}: {totals.tables:,} tables, {totals.rows:,} rows>"
 
     def __len__(self) -> int:
-        return self._snapshot.manifest.totals.tables
+        return self.snapshot.manifest.totals.tables
 
     def __reduce__(self) -> tuple[Any, tuple[str, EncoderChoice]]:
         """Copies and unpickled lakes open the index again."""
-        return open_lake, (self._snapshot.location.uri, self._encoder)
+        return open_lake, (self.snapshot.location.uri, self._encoder)
 
     def info(self) -> dict[str, Any]:
         """Figures about the index, with the keys of `lakejoin info --json`."""
-        manifest = self._snapshot.manifest
+        manifest, meaning = self.snapshot.manifest, self.snapshot.manifest.options.meaning
         return {
             **asdict(manifest.totals),
             "segments": len(manifest.segments),
             "version": manifest.version,
             "created": manifest.created,
             "parts": list(manifest.options.parts or ()),
-            "encoder": _encoder_info(manifest.options.meaning),
+            "encoder": meaning
+            and {"given": meaning.encoder, "identity": meaning.identity, "kept": meaning.keep},
             "lakes": list(manifest.lakes),
-            "index": self._snapshot.location.uri,
+            "index": self.snapshot.location.uri,
         }
 
     def tables(self, pattern: str | None = None) -> list[LakeTable]:
         """The tables in order of their names; `pattern` is a glob, or a part of a name."""
-        found = self._snapshot.tables(pattern)
-        return [LakeTable(self._snapshot, segment, entry) for segment, entry in found]
+        found = self.snapshot.tables(pattern)
+        return [LakeTable(self.snapshot, segment, entry) for segment, entry in found]
 
     def table(self, name: str) -> LakeTable:
         """The table with this name."""
-        return LakeTable(self._snapshot, *self._snapshot.table(name))
+        return LakeTable(self.snapshot, *self.snapshot.table(name))
 
     def search(self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K) -> FusedAnswer:
         """Find the `k` tables in the lake that join best with `table`, with every engine.
@@ -118,7 +108,6 @@ class Lake(LakeSearch):
         ('cities.csv', 4)
         """
         since = time.perf_counter()
-        from lakejoin.engines.limits import check_k
         from lakejoin.ranking.fused_search import search_fused
 
         check_k(k)
@@ -136,10 +125,10 @@ class Lake(LakeSearch):
         from lakejoin.search.query_columns import choose_columns, split_searches
 
         by = options.by
-        require_part(self._snapshot, by, self._index)
+        require_part(self.snapshot, by, self._index)
         found = []
         with self._open_query(table) as (query_table, about):
-            all_columns = self._snapshot.manifest.options.all_columns
+            all_columns = self.snapshot.manifest.options.all_columns
             choice = choose_columns(query_table, on, all_columns, by)
             notes = (*about, choice.note) if choice.note else about
             if is_key is not None and by != "distance":
@@ -159,7 +148,6 @@ class Lake(LakeSearch):
         True
         """
         since = time.perf_counter()
-        from lakejoin.engines.limits import check_k
         from lakejoin.ranking.fused_search import stream_fused_answers
 
         check_k(k)
@@ -178,7 +166,7 @@ class Lake(LakeSearch):
         from lakejoin.ranking.fused_search import FusedOptions
         from lakejoin.search.query_columns import choose_columns
 
-        all_columns = self._snapshot.manifest.options.all_columns
+        all_columns = self.snapshot.manifest.options.all_columns
         choice = None if on is None else choose_columns(query_table, on, all_columns)
         return FusedOptions(choice, k, notes, since)
 
@@ -194,7 +182,6 @@ class Lake(LakeSearch):
         ('more.csv', 3)
         """
         since = time.perf_counter()
-        from lakejoin.engines.limits import check_k
         from lakejoin.union.union_search import search_unions
 
         check_k(k)
@@ -210,7 +197,7 @@ class Lake(LakeSearch):
         """
         from lakejoin.graph.join_graph import JoinGraph
 
-        return JoinGraph(self._snapshot)
+        return JoinGraph(self.snapshot)
 
     def paths(self, table: Any, other_table: Any, k: int = 5, joins: int = 4) -> Paths:
         """Find paths of at most `joins` joins from one table to another: the `k` paths that keep
@@ -225,30 +212,29 @@ class Lake(LakeSearch):
         >>> paths.table, paths.other_table
         ('mine.csv', 'sights.csv')
         """
-        from lakejoin.engines.limits import check_k
         from lakejoin.paths.path_search import find_paths
 
         check_k(k)
-        ends = [find_indexed_file(end, self._snapshot) or end for end in (table, other_table)]
+        ends = [find_indexed_file(end, self.snapshot) or end for end in (table, other_table)]
         with self._open_query(ends[0]) as first, self._open_query(ends[1]) as last:
             both = (first[0], last[0])
             return find_paths(self._searcher, both, joins, k, (*first[1], *last[1]))
 
     def skipped(self) -> list[Skipped]:
         """The files, and parts of files, that were skipped, with the reasons."""
-        return self._snapshot.skipped()
+        return self.snapshot.skipped()
 
     @cached_property
     def _searcher(self) -> Searcher:
         from lakejoin.search.searcher import Searcher
 
-        return Searcher(self._snapshot)
+        return Searcher(self.snapshot)
 
     @contextmanager
     def _open_query(self, table: Any) -> Iterator[tuple[QueryTable, tuple[str, ...]]]:
         """The query table and notes about it; an answer needs less than the whole encoded table."""
-        resolved = resolve_table(table, self._snapshot)
-        query_table = resolved.query_table(self._snapshot)
+        resolved = resolve_table(table, self.snapshot)
+        query_table = resolved.query_table(self.snapshot)
         try:
             yield query_table, resolved.notes
         finally:
@@ -257,13 +243,8 @@ class Lake(LakeSearch):
     @property
     def _index(self) -> str | None:
         """The location of the index; None for the default, which commands find by themselves."""
-        uri = self._snapshot.location.uri
+        uri = self.snapshot.location.uri
         return None if uri == index_location(None).uri else uri
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The underlying snapshot: segments and their arrays."""
-        return self._snapshot
 
 
 class CurrentLake:
@@ -285,9 +266,3 @@ class CurrentLake:
                     self._lake = newest
                 self._checked = time.monotonic()
             return self._lake
-
-
-def _encoder_info(meaning: MeaningOptions | None) -> dict[str, Any] | None:
-    if meaning is None:
-        return None
-    return {"given": meaning.encoder, "identity": meaning.identity, "kept": meaning.keep}

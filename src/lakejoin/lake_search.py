@@ -254,7 +254,6 @@ class LakeSearch:
     def search_with(self, table: Any, on: ColumnSelection, options: SearchOptions) -> SearchAnswer:
         """Search as `options` say, with any method; several columns are a composite key.
 
-        >>> from lakejoin.search.options import SearchOptions
         >>> lake.search_with("mine.csv", "city", SearchOptions("overlap", k=1))[0].table
         'cities.csv'
         """

@@ -20,7 +20,7 @@ import pytest
 
 import lakejoin
 from lakejoin.cli import demo_lake
-from lakejoin.cli.demo_files import file_suffix, write_excel, write_sqlite, writer_for
+from lakejoin.cli.demo_files import WRITERS, file_suffix, write_excel, write_sqlite
 from lakejoin.cli.demo_lake import MARKER, make_demo_lake
 from lakejoin.errors import InputError, MissingDependency
 
@@ -68,7 +68,7 @@ def small_plan(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize("way", ["csv", ";csv", "|txt", "tsv", "csv.gz"])
 def test_delimited_text_reads_back(way: str, tmp_path: Path) -> None:
     path = tmp_path / f"t.{file_suffix(way)}"
-    writer_for(way)(ODD, path)
+    WRITERS[way](ODD, path)
     data = path.read_bytes()
     data = gzip.decompress(data) if way.endswith("gz") else data
     delimiter = {";csv": ";", "|txt": "|", "tsv": "\t"}.get(way, ",")
@@ -86,18 +86,18 @@ def test_delimited_text_reads_back(way: str, tmp_path: Path) -> None:
     ("way", "encoding"), [("cp1252 csv", "cp1252"), ("utf-16 csv", "utf-16"), ("csv", "utf-8")]
 )
 def test_encodings(way: str, encoding: str, tmp_path: Path) -> None:
-    writer_for(way)(ODD, tmp_path / "t.csv")
+    WRITERS[way](ODD, tmp_path / "t.csv")
     assert "Zoë" in (tmp_path / "t.csv").read_bytes().decode(encoding)
 
 
 def test_letters_that_the_encoding_lacks_stay_utf8(tmp_path: Path) -> None:
-    writer_for("cp1252 csv")(pa.table({"a": ["日本"]}), tmp_path / "t.csv")
+    WRITERS["cp1252 csv"](pa.table({"a": ["日本"]}), tmp_path / "t.csv")
     assert "日本" in (tmp_path / "t.csv").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("way", ["json", "jsonl", "jsonl.gz"])
 def test_json_reads_back(way: str, tmp_path: Path) -> None:
-    writer_for(way)(ODD, tmp_path / "t")
+    WRITERS[way](ODD, tmp_path / "t")
     data = (tmp_path / "t").read_bytes()
     data = gzip.decompress(data) if way.endswith("gz") else data
     rows = json.loads(data) if way == "json" else [json.loads(line) for line in data.splitlines()]
@@ -110,7 +110,7 @@ def test_columnar_formats_read_back(tmp_path: Path) -> None:
         ("feather", pyarrow.feather.read_table),
         ("orc", pyarrow.orc.read_table),
     ):
-        writer_for(way)(ODD, tmp_path / way)
+        WRITERS[way](ODD, tmp_path / way)
         assert read(str(tmp_path / way)).equals(ODD), way
 
 

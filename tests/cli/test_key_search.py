@@ -118,7 +118,7 @@ def test_the_initial_column(here: Path, initial: str) -> None:
 
 
 def test_what_was_not_tried_is_explained() -> None:
-    from lakejoin.cli.search_details import effort_sentences
+    from lakejoin.cli.engine_output import effort_sentences
     from lakejoin.engines.composite.hits import KeyCounters
 
     sentence = "in 2 tables not every mapping of the columns was tried"

@@ -19,7 +19,8 @@ import lakejoin
 from lakejoin.client.remote_lake import RemoteLake
 from lakejoin.client.remote_table import RemoteTable
 from lakejoin.errors import InputError, NoJoin, UnknownTable
-from lakejoin.lake import Lake, LakeTable
+from lakejoin.inputs import LakeTable
+from lakejoin.lake import Lake
 from lakejoin.ranking.answer import FusedAnswer
 from lakejoin.search.answer import Answers
 

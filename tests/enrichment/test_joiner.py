@@ -22,8 +22,8 @@ from sklearn.preprocessing import OrdinalEncoder
 import lakejoin
 from enrichment.made_lakes import Made, made_lake
 from lakejoin import LakeJoiner
-from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
-from lakejoin.enrich.links import LinkRequest
+from lakejoin.enrich.enrichment import prepare_chooser
+from lakejoin.enrich.links import EnrichOptions
 from lakejoin.enrich.training_data import Target
 from lakejoin.errors import InputError, UnusableTarget
 
@@ -66,11 +66,9 @@ def test_no_target_of_noise_chooses_anything(made: Made) -> None:
     """The best of much noise looks good by the rows that it was chosen by."""
     rows = np.arange(len(made.mine))
     mine = pa.Table.from_pandas(made.mine, preserve_index=False)
-    wanted = LinkRequest(("town",), "equal")
+    options = EnrichOptions(("town",), "equal")
     target = Target("y", made.noise)
-    chooser = prepare_chooser(
-        lakejoin.open(made.index), mine, target, wanted, EnrichLimits(), print
-    )
+    chooser = prepare_chooser(lakejoin.open(made.index), mine, target, options, print)
     for seed in range(6):
         random = np.random.default_rng(seed + 50)
         target = (

@@ -18,8 +18,8 @@ import duckdb
 import pyarrow as pa
 
 from lakejoin.server.sql import child
-from lakejoin.server.sql.result_writer import ResultLimits, WrittenResult
 from lakejoin.server.sql.statement_checks import CheckedStatement
+from lakejoin.server.sql.statement_runner import SqlLimits, SqlOutcome
 
 PYTHON = "python:"
 really_write = child.write_result
@@ -35,15 +35,15 @@ def unchecked(connection: duckdb.DuckDBPyConnection, sql: str) -> CheckedStateme
 
 
 def write(
-    connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: ResultLimits
-) -> WrittenResult:
+    connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: SqlLimits
+) -> SqlOutcome:
     if not sql.startswith("["):
         return really_write(connection, sql, sink, most)
     said = [outcome(connection, statement) for statement in json.loads(sql)]
     table = pa.table({"said": said})
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    return WrittenResult(["said"], ["VARCHAR"], len(said))
+    return SqlOutcome(["said"], ["VARCHAR"], len(said))
 
 
 def outcome(connection: duckdb.DuckDBPyConnection, statement: str) -> str:

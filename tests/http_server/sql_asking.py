@@ -10,9 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakejoin.server.sql.child import check_sql
+from lakejoin.server.sql.child import check_sql, write_result
 from lakejoin.server.sql.confinement import connect, lock_settings
-from lakejoin.server.sql.result_writer import ResultLimits, write_result
 from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner, TargetType
 from lakejoin.server.sql.typed_view import define_view
 
@@ -46,7 +45,7 @@ def answer(
     sql: str,
     table: pa.Table = PEOPLE,
     types: dict[int, TargetType] | None = None,
-    most: ResultLimits = ResultLimits(10_000, 10_000_000),  # noqa: B008 (frozen)
+    most: SqlLimits = SqlLimits(rows=10_000, bytes=10_000_000),  # noqa: B008 (frozen)
 ) -> pa.Table:
     """What a statement gives, all of it in this process: checked, locked, but not confined."""
     connection = connect(1)

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from http_server.sql_asking import PEOPLE, answer, rows, saved, with_runner
-from lakejoin.server.api_problems import Problem, SqlProblem
-from lakejoin.server.sql.result_writer import ResultLimits
+from lakejoin.server.api_problems import Problem, SqlProblem, TextPosition
 from lakejoin.server.sql.statement_checks import MAX_SQL_LENGTH, check_statement
 from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner, TargetType
 
@@ -241,17 +240,17 @@ def test_what_is_wrong_is_said_where_it_is(
     assert said in str(problem)
     assert "\n" not in str(problem)
     if at is not None:
-        assert (problem.line, problem.column, problem.offset) == at
+        assert problem.position == TextPosition(*at)
         assert problem.to_dict()["at"] == dict(zip(("line", "column", "offset"), at, strict=True))
 
 
 def test_more_rows_or_bytes_than_allowed_are_an_error() -> None:
     with pytest.raises(Problem, match=r"more than 5 rows: add LIMIT 5") as found:
-        answer("from range(6)", most=ResultLimits(5, 10**9))
+        answer("from range(6)", most=SqlLimits(rows=5, bytes=10**9))
     assert (found.value.kind, found.value.more) == ("too_large", {"limit": "rows"})
-    assert answer("from range(5)", most=ResultLimits(5, 10**9)).num_rows == 5
+    assert answer("from range(5)", most=SqlLimits(rows=5, bytes=10**9)).num_rows == 5
     with pytest.raises(Problem, match="more than 1,000 bytes") as found:
-        answer("select repeat('x', 2000)", most=ResultLimits(5, 1000))
+        answer("select repeat('x', 2000)", most=SqlLimits(rows=5, bytes=1000))
     assert found.value.more == {"limit": "bytes"}
 
 
@@ -274,5 +273,5 @@ def test_the_runner_writes_a_file_or_nothing(tmp_path: Path) -> None:
     done, problem = with_runner(work, SqlLimits(seconds=30))
     assert (done.columns, done.types, done.rows) == (["total"], ["HUGEINT"], 1)
     assert pa.ipc.open_file(output).read_all().to_pylist() == [{"total": 84}]
-    assert problem.offset == 7
+    assert problem.position.offset == 7
     assert {path.name for path in tmp_path.iterdir()} == {"table.arrow", "out.arrow"}

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
 from lakejoin.joins.join_inputs import parse_column_pair
-from lakejoin.joins.joined_table import HOWS, JoinedTable, result_names
+from lakejoin.joins.joined_table import JoinedTable, result_names
+from lakejoin.joins.options import HOWS
 from lakejoin.joins.row_keys import encode_keys
 from lakejoin.model import ValueRules
 

@@ -183,7 +183,7 @@ def test_rows_with_the_same_key_that_are_told_apart(run: str) -> None:
         codes = tell.codes_of(encode_query(source["t"])), tell.codes
         some = np.array(split[: join.known.count], bool)
         told = KeyRefinement(identity("t"), identity("u"), some, *codes, words="t = u")
-        join = replace(join, found=join.known.with_refinement(told))
+        join = replace(join, found=replace(join.known, refinement=told))
         assert rows(RUNS[run](join)) == rows(join.table())
         if run == "standard":
             query = join.to_sql(dialect="standard")
@@ -364,7 +364,7 @@ def test_spark(spark: Any) -> None:
                 identity("b"), identity("a"), np.ones(join.known.count, bool), *codes
             )
             if side == "left":
-                join = replace(join, found=join.known.with_refinement(told))
+                join = replace(join, found=replace(join.known, refinement=told))
             made = _function(join.to_pyspark_code())(
                 *(spark.createDataFrame(table.to_pandas()) for table in (join.left, join.right))
             )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lakejoin.lake import Lake
 from lakejoin.locations import Location
-from lakejoin.search.options import NearArguments, SearchOptions
+from lakejoin.search.options import SearchOptions, near_options
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals
 from lakejoin.store.meaning_vectors import MeaningOptions
 from lakejoin.store.postings import PostingsComponent
@@ -41,9 +41,11 @@ def search_by(
     **options: Any,
 ) -> Any:
     """A search by an engine that is named, with options that it may not take, as a server does."""
-    names = {field.name for field in fields(NearArguments)}
-    near = {name: options.pop(name) for name in names & options.keys()}
-    how = NearArguments(**near).to_options(by)
+    near = {name: options.pop(name) for name in ("tau", "within") if name in options}
+    how = near_options(by, **near)
+    if how is not None:
+        names = {"encoder", "measure", "metric"} & options.keys()
+        how = replace(how, **{name: options.pop(name) for name in names})
     return lake.search_with(table, on, SearchOptions(by, near=how, **options))
 
 

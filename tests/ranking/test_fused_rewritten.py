@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakejoin.engines.query import NO_CELL, ColumnSpellings
-from lakejoin.joins.learned.row_pairs import _divsufsort
+from lakejoin.joins.learned.row_samples import _divsufsort
 from lakejoin.lake import Lake
 from lakejoin.ranking.column_texts import read_column_texts
 from lakejoin.ranking.join_score import Ends, compare_ends, find_ends

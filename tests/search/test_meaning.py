@@ -387,10 +387,7 @@ def test_a_lake_without_texts(tmp_path: Path) -> None:
     [
         ({"by": "overlap", "tau": 0.3}, "tau 0.3 does not apply to search by overlap: it is for "
          "search by meaning"),
-        ({"by": "containment", "encoder": "small"}, "encoder small does not apply to search by c"),
-        ({"by": "overlap", "measure": "all"}, "it is for search by meaning or distance"),
         ({"by": "meaning", "within": "5m"}, "within 5m does not apply to search by meaning: use "),
-        ({"by": "meaning", "metric": "l1"}, "metric l1 does not apply to search by meaning"),
         ({"by": "meaning", "tau": 6}, "tau must be a share .* such as 0.06 or 6%, or auto; got 6"),
         ({"by": "meaning", "tau": "near"}, "auto; got near"),
         ({"by": "meaning", "tau": -0.1}, "auto; got -0.1"),

@@ -388,7 +388,6 @@ def test_there_is_no_sql_for_distances(lake: Lake) -> None:
         ),
         ({"within": 1, "measure": "most"}, "measure must be hit or all, not most"),
         ({"within": 1, "tau": 0.3}, "tau 0.3 does not apply to search by distance: use within"),
-        ({"within": 1, "encoder": "small"}, "encoder small does not apply to search by distance"),
         ({"within": "1m", "on": ["n", "m", "w"]}, "latitude and longitude; got 3 columns"),
         ({"within": 1, "on": "*"}, "takes one column, or latitude and longitude; not"),
         ({"within": 1, "on": {"n": "x"}}, "cannot fix lake columns"),
@@ -400,7 +399,6 @@ def test_there_is_no_sql_for_distances(lake: Lake) -> None:
         ({"within": 1, "verified": False}, "only search by containment can be unverified"),
         ({"within": 1, "initial": "n"}, "needs two or more columns"),
         ({"by": "overlap", "within": 1}, "within 1 does not apply to search by overlap"),
-        ({"by": "overlap", "metric": "l1"}, "metric l1 does not apply to search by over"),
     ],
 )
 def test_what_cannot_be_asked(lake: Lake, options: dict[str, Any], sentence: str) -> None:

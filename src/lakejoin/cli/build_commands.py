@@ -16,7 +16,7 @@ from lakejoin import api
 from lakejoin.cli.options import cluster_options, index_option, json_option, parse_settings
 from lakejoin.cli.terminal import console, print_json
 from lakejoin.errors import InputError
-from lakejoin.lake import index_location
+from lakejoin.inputs import index_location
 from lakejoin.store.sketches import PERMUTATIONS
 from lakejoin.text_format import counted, seconds, size
 
@@ -194,7 +194,7 @@ def show_progress(quiet: bool, answers: bool = False) -> Iterator[Listener]:
     are printed meanwhile, standard output goes through the bar only if it is on the same screen."""
     with _own_screen() as screen:
         if quiet or not screen.is_terminal:
-            yield _StageLines(screen, quiet)
+            yield (lambda progress: None) if quiet else _print_stages(screen)
             return
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
@@ -245,21 +245,20 @@ def _own_screen() -> Iterator[Console]:
         os.close(ours)
 
 
-class _StageLines:
+def _print_stages(screen: Console) -> Listener:
     """Print one line per stage: for logs."""
+    shown = ""
 
-    def __init__(self, screen: Console, quiet: bool) -> None:
-        self._screen = screen
-        self._quiet = quiet
-        self._stage = ""
-
-    def __call__(self, progress: Progress) -> None:
-        if progress.stage != self._stage and not self._quiet:
-            self._stage = progress.stage
+    def show(progress: Progress) -> None:
+        nonlocal shown
+        if progress.stage != shown:
+            shown = progress.stage
             files = progress.total and progress.unit == "files"
             count = f" ({counted(progress.total, 'file')})" if files else ""
-            self._screen.print(f"{progress.stage}{count} …")
-            self._screen.file.flush()
+            screen.print(f"{progress.stage}{count} …")
+            screen.file.flush()
+
+    return show
 
 
 def _details(progress: Progress) -> str:

@@ -12,27 +12,21 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.orc
+import pyarrow.parquet
 
 from lakejoin.quoting import quote_identifier
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Writer = Callable[["pa.Table", Path], None]
 
 
-def writer_for(style: str) -> Writer:
-    """The writer for a format: a file suffix, preceded by `;`, `|`, `cp1252` or `utf-16` if needed.
-
-    >>> writer_for("csv").__name__
-    'write'
-    """
-    return _WRITERS[style]
-
-
 def file_suffix(style: str) -> str:
-    """The suffix of a file in a format that `writer_for` knows.
+    """The suffix of a file in a format of `WRITERS`.
 
     >>> [file_suffix(style) for style in ("csv", ";csv", "utf-16 csv", "jsonl.gz")]
     ['csv', 'csv', 'csv', 'jsonl.gz']
@@ -78,9 +72,6 @@ def write_excel(tables: Mapping[str, pa.Table], path: Path) -> None:
 
 def _csv(delimiter: str = ",", charset: str = "utf-8", compressed: bool = False) -> Writer:
     def write(table: pa.Table, path: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.csv
-
         sink = pa.BufferOutputStream()
         options = pyarrow.csv.WriteOptions(delimiter=delimiter, batch_size=65536)
         pyarrow.csv.write_csv(table, sink, options)
@@ -105,20 +96,14 @@ def _json(lines: bool, compressed: bool = False) -> Writer:
 
 
 def _parquet(table: pa.Table, path: Path) -> None:
-    import pyarrow.parquet
-
     pyarrow.parquet.write_table(table, path, compression="zstd")
 
 
 def _feather(table: pa.Table, path: Path) -> None:
-    import pyarrow.feather
-
     pyarrow.feather.write_feather(table, str(path), compression="lz4")
 
 
 def _orc(table: pa.Table, path: Path) -> None:
-    import pyarrow.orc
-
     pyarrow.orc.write_table(table, str(path), compression="zstd")
 
 
@@ -127,14 +112,13 @@ def _gzipped(data: bytes) -> bytes:
 
 
 def _sqlite_type(arrow_type: Any) -> str:
-    import pyarrow as pa
-
     if pa.types.is_integer(arrow_type) or pa.types.is_boolean(arrow_type):
         return "INTEGER"
     return "REAL" if pa.types.is_floating(arrow_type) else "TEXT"
 
 
-_WRITERS: dict[str, Writer] = {
+# The writers of formats: a file suffix, preceded by `;`, `|`, `cp1252` or `utf-16` if needed.
+WRITERS: dict[str, Writer] = {
     "csv": _csv(),
     ";csv": _csv(";"),
     "|txt": _csv("|"),

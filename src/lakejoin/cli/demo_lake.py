@@ -16,13 +16,12 @@ from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lakejoin.cli.demo_files import file_suffix, write_excel, write_sqlite, writer_for
+import pyarrow as pa
+
+from lakejoin.cli.demo_files import WRITERS, file_suffix, write_excel, write_sqlite
 from lakejoin.errors import InputError, MissingDependency
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LAYOUT = 2  # increase it when the same packages would give different files
 MARKER = ".demo-lake.json"
@@ -270,7 +269,7 @@ def _copy(path: Path, source: str) -> _File:
 
 
 def _convert(source: Path, style: str, target: Path) -> None:
-    writer_for(style)(_load(source), target)
+    WRITERS[style](_load(source), target)
 
 
 def _write_all(
@@ -281,8 +280,6 @@ def _write_all(
 
 def _load(path: Path) -> pa.Table:
     """Read a data file of a package: a pickled data frame, CSV, or JSON."""
-    import pyarrow as pa
-
     if path.suffix == ".json":
         return pa.Table.from_pylist(_records(json.loads(path.read_bytes())))
     import pandas as pd
@@ -312,8 +309,6 @@ def _scalar(value: Any) -> Any:
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Convert whole numbers back to integers: pandas reads them as floats if values are missing."""
-    import pyarrow as pa
-
     if not pa.types.is_floating(column.type):
         return column
     try:

@@ -75,11 +75,7 @@ _LEFT_OUT_SHOWN = 8
 def enrich_command(
     table: str,
     keys: tuple[str, ...],
-    target: str,
     output: str | None,
-    columns: int,
-    sample: int,
-    seed: int,
     index: str | None,
     as_json: bool,
     **options: Any,
@@ -102,14 +98,14 @@ def enrich_command(
     if output is not None:
         check_output(output)
     joiner()  # fails early if scikit-learn is missing
-    from lakejoin.enrich.enrichment import EnrichLimits, EnrichOptions, enrich_table
+    from lakejoin.enrich.enrichment import enrich_table
+    from lakejoin.enrich.links import EnrichOptions
 
     lake = api.open(index)
     query_rows = resolve_table(table, lake.snapshot).rows
     if len(set(query_rows.column_names)) < query_rows.num_columns:
         raise InputError(f"{table} has several columns with the same name: rename them first")
-    limits = EnrichLimits(sample, columns, seed)
-    request = EnrichOptions(keys, target, exclude=(table,), limits=limits, **options)
+    request = EnrichOptions(keys, exclude=(table,), **options)
     with status_or_explanation() as progress:
         found = enrich_table(lake, query_rows, request, progress)
     report = {"table": table, **found.to_dict(), "output": None, "bytes": None}
@@ -130,7 +126,7 @@ def enrich_command(
 def _print(found: Enrichment, report: dict[str, Any]) -> None:
     """Print the new columns, what was left out, and the lift."""
     click.echo(
-        f"tables in the lake that join on {' and '.join(found.options.on)}: {found.tables:,}; "
+        f"tables in the lake that join on {' and '.join(report['on'])}: {found.tables:,}; "
         f"columns that help to predict {found.options.target}: {len(found.columns):,} of "
         f"{report['looked_at']:,}"
     )

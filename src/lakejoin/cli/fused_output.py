@@ -16,6 +16,7 @@ from lakejoin.cli.terminal import (
     STILL_SEARCHING,
     console,
     explain_long_wait,
+    pick_result,
     print_json,
     print_lines,
     print_more,
@@ -23,8 +24,8 @@ from lakejoin.cli.terminal import (
     print_title,
     to_rich,
 )
-from lakejoin.codegen.pasted_command import join_command_line
 from lakejoin.errors import InputError
+from lakejoin.quoting import join_command_line
 from lakejoin.ranking.join_arguments import join_arguments
 from lakejoin.render.candidate_text import describe_reason
 from lakejoin.render.headlines import headline_fused
@@ -45,7 +46,7 @@ _FULL_BAR = 100.0  # nats
 
 def show_fused(answer: FusedAnswer, typed: TypedQuery, explain: int | None, as_json: bool) -> None:
     """Print the answer; `explain` is the number of a result, or `EVERY`."""
-    chosen = _chosen(answer, explain)
+    chosen = pick_result(answer, explain) if explain else None
     if as_json:
         print_json(_explained_json(answer, chosen) if chosen else answer.to_dict())
         return
@@ -95,14 +96,6 @@ def _print_result(
     print_row(screen, report, result.row())
     if with_evidence:
         print_lines(screen, _tree_lines(result))
-
-
-def _chosen(answer: FusedAnswer, explain: int | None) -> FusedResult | None:
-    if not explain:
-        return None
-    if explain > len(answer):
-        raise InputError(f"there is no result {explain}: the search found {len(answer):,}")
-    return answer[explain - 1]
 
 
 def _explained_json(answer: FusedAnswer, result: FusedResult) -> dict[str, Any]:

@@ -25,8 +25,9 @@ from lakejoin.cli.terminal import (
 )
 from lakejoin.errors import InputError
 from lakejoin.graph.graph_export import check_export, check_writable
-from lakejoin.lake import index_location
+from lakejoin.inputs import index_location
 from lakejoin.render.report import line
+from lakejoin.store.graph_files import GraphOptions
 from lakejoin.text_format import counted, format_percent, seconds
 
 if TYPE_CHECKING:
@@ -167,7 +168,6 @@ def _build(
     from lakejoin.cli.build_commands import show_progress
     from lakejoin.pipeline.graph_build import usable_graph
     from lakejoin.spark.task_runner import make_graph
-    from lakejoin.store.graph_files import GraphOptions
 
     with show_progress(quiet) as listener:
         chosen = None

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from lakejoin.cli.terminal import console, print_lines, print_report, print_table
+from lakejoin.formats.file_reader import split_part
+from lakejoin.joins.join import Join
+from lakejoin.joins.join_inputs import JoinInput
+from lakejoin.joins.join_report import describe_join, loss_texts
+from lakejoin.joins.predicates.database_relations import Relations
+from lakejoin.joins.predicates.join_predicate import JoinPredicate, Predicates
 from lakejoin.render.headlines import headline_relations
 from lakejoin.render.report import lines
 from lakejoin.text_format import counted, size
-
-if TYPE_CHECKING:
-    from lakejoin.joins.join import Join
-    from lakejoin.joins.join_inputs import JoinInput
-    from lakejoin.joins.predicates.database_relations import Relations
-    from lakejoin.joins.predicates.join_predicate import JoinPredicate, Predicates
 
 _LEFT_COLUMNS = 4  # shown before the columns of the right table
 _PREDICATE_COLUMNS = 6  # of each table, besides the joined ones, in the rows that are shown
@@ -27,8 +27,6 @@ JsonReport = dict[str, Any]
 
 def print_join(report: JsonReport, left: JoinInput, right: JoinInput) -> None:
     """Print how two tables join, step by step."""
-    from lakejoin.joins.join_report import describe_join, loss_texts
-
     screen = console()
     for table in (left, right):
         print_lines(screen, lines(loss_texts(table.name, table.losses)))
@@ -153,8 +151,6 @@ def join_code(join: Join | JoinPredicate, code: str, names: Sequence[str]) -> st
 
 def _reading(name: str) -> str:
     """Python code that reads a table."""
-    from lakejoin.formats.file_reader import split_part
-
     path, part = split_part(name)
     if not path:
         return f"lakejoin.open().table({name!r})"

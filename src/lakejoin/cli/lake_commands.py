@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,10 +11,8 @@ from lakejoin import api
 from lakejoin.cli.options import index_json_options
 from lakejoin.cli.terminal import print_json, print_table
 from lakejoin.errors import DamagedIndex
+from lakejoin.inputs import LakeTable
 from lakejoin.text_format import clip, counted, size
-
-if TYPE_CHECKING:
-    from lakejoin.lake import LakeTable
 
 _LINE_ENDS = {"\n": "LF line ends", "\r\n": "CRLF line ends", "\r": "CR line ends"}
 _NOTES_SHOWN = 8

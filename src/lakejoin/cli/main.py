@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import sys
+from importlib import import_module
 
 import click
 
@@ -53,12 +54,12 @@ _READERS = ("info", "tables", "columns", "show", "skipped", "check")
 _SEARCHES = ("search", *_GROUPS["Find tables with one engine"])
 # A module is imported only when its command runs or shows help.
 _MODULES = {
-    **{name: f"{name}_command" for name in ("demo", "union", "join", "enrich")},
+    **{name: f"{name}_command" for name in ("demo", "union", "enrich")},
     **dict.fromkeys(("index", "compact"), "build_commands"),
     **dict.fromkeys(_READERS, "lake_commands"),
     **dict.fromkeys(_SEARCHES, "search_commands"),
     **dict.fromkeys(("paths", "graph"), "graph_commands"),
-    **dict.fromkeys(("predicates", "relations"), "predicate_commands"),
+    **dict.fromkeys(("join", "predicates", "relations"), "join_commands"),
     **dict.fromkeys(("serve", "mcp"), "serve_commands"),
 }
 _UNTOUCHED = "stopped; existing files are untouched"
@@ -98,8 +99,6 @@ class _LazyGroup(click.Group):
                 formatter.write(f"  {name:<12} {phrase}\n")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from importlib import import_module
-
         if cmd_name not in _MODULES:
             return None
         module = import_module(f"lakejoin.cli.{_MODULES[cmd_name]}")

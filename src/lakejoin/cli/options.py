@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import click
@@ -17,21 +16,34 @@ Command = Callable[..., Any]
 CODE_TARGETS = ("sql", "standard-sql", "pandas", "polars", "pyspark")
 
 
-def index_option(command: Command) -> Command:
-    return click.option(
-        "--index",
-        metavar="DIR",
-        help="The index to use.  [default: .lakejoin]",
-    )(command)
-
-
-def json_option(command: Command) -> Command:
-    return click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        help="Print JSON; docs/json.md lists its keys.",
-    )(command)
+index_option = click.option(
+    "--index",
+    metavar="DIR",
+    help="The index to use.  [default: .lakejoin]",
+)
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print JSON; docs/json.md lists its keys.",
+)
+_conf_option = click.option(
+    "--conf",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A Spark setting; repeatable.",
+)
+_master_option = click.option(
+    "--master",
+    metavar="URL",
+    help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://…, sc://host.  "
+    "[default: this machine]",
+)
+_batch_option = click.option(
+    "--batch",
+    metavar="FOLDER",
+    help="Search with all tables of a folder or glob, or those listed in @FILE.",
+)
 
 
 def index_json_options(command: Command) -> Command:
@@ -49,22 +61,7 @@ def count_option(
 
 def cluster_options(command: Command) -> Command:
     """`--master` and `--conf`."""
-    for option in (
-        click.option(
-            "--conf",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="A Spark setting; repeatable.",
-        ),
-        click.option(
-            "--master",
-            metavar="URL",
-            help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://…, sc://host.  "
-            "[default: this machine]",
-        ),
-    ):
-        command = option(command)
-    return command
+    return _master_option(_conf_option(command))
 
 
 def parse_settings(conf: Sequence[str]) -> dict[str, str]:
@@ -103,10 +100,6 @@ class SearchRun:
         """Refuse options that contradict each other."""
         if (self.table is None) == (self.batch is None):
             raise InputError("name one TABLE, or --batch FOLDER")
-        if self.table is not None and Path(self.table).is_dir():
-            raise InputError(
-                f"{self.table} is a folder; name a file in it, or search with --batch {self.table}"
-            )
         if self.batch is None and (self.master is not None or self.conf):
             raise InputError(
                 "--master and --conf need --batch: Spark is only used to search with many tables"
@@ -135,12 +128,7 @@ def run_options(explain_help: str) -> Callable[[Command], Command]:
             run = SearchRun(**{name: arguments.pop(name) for name in SearchRun.__slots__})
             command(run, **arguments)
 
-        wrapped: Command = cluster_options(index_json_options(run_command))
-        wrapped = click.option(
-            "--batch",
-            metavar="FOLDER",
-            help="Search with all tables of a folder or glob, or those listed in @FILE.",
-        )(wrapped)
+        wrapped = _batch_option(cluster_options(index_json_options(run_command)))
         return click.option(
             "--explain",
             type=click.IntRange(min=0),

@@ -17,21 +17,19 @@ import click
 
 from lakejoin.cli.build_commands import show_progress
 from lakejoin.cli.engine_output import TypedQuery, print_answers
-from lakejoin.cli.options import RESULTS_PER_ANSWER, parse_settings
+from lakejoin.cli.options import RESULTS_PER_ANSWER, SearchRun, parse_settings
 from lakejoin.cli.terminal import console, count_files
 from lakejoin.errors import InputError, LakejoinError, UnreadableFile
+from lakejoin.lake import Lake
+from lakejoin.model import Skipped, SourceFile
+from lakejoin.search.answer import Answer, Answers, Failed
+from lakejoin.search.options import SearchOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lakejoin.cli.options import SearchRun
-    from lakejoin.lake import Lake
-    from lakejoin.model import Skipped, SourceFile
-    from lakejoin.pipeline.search_tasks import QueryOutcome
     from lakejoin.pipeline.task_progress import Listener
     from lakejoin.ranking.answer import FusedAnswer
-    from lakejoin.search.answer import Answer, Answers, Failed
-    from lakejoin.search.options import SearchOptions
     from lakejoin.spark.task_runner import Cluster
 
     BatchAnswer: TypeAlias = "Answer | Answers | FusedAnswer | WorkerAnswer"
@@ -56,8 +54,6 @@ def run_batch(lake: Lake, run: SearchRun, options: SearchOptions) -> None:
     Files that are not meant to be tables are skipped and listed. If any search failed, raises once
     everything is printed.
     """
-    from lakejoin.search.answer import Failed
-
     batch, on, as_json = str(run.batch), run.on or None, run.as_json
     limit = run.k or RESULTS_PER_ANSWER
     queries = BatchQueries(batch)
@@ -105,14 +101,10 @@ def _show_nothing(done: int) -> None:
 
 
 def _answers(answer: BatchAnswer) -> Sequence[Answer | FusedAnswer | WorkerAnswer]:
-    from lakejoin.search.answer import Answers
-
     return answer if isinstance(answer, Answers) else [answer]
 
 
 def _print(screen: Console, answer: BatchAnswer, typed: TypedQuery, limit: int) -> None:
-    from lakejoin.search.answer import Answer, Answers
-
     if isinstance(answer, Answer | Answers):
         print_answers(screen, [answer] if isinstance(answer, Answer) else answer, typed, limit)
         return
@@ -168,7 +160,6 @@ class BatchQueries:
 
     def _tables(self, source: SourceFile) -> Iterator[str]:
         from lakejoin.formats.file_reader import open_tables, wrap_reader_errors
-        from lakejoin.model import Skipped
 
         path = _shown_path(self._batch, source.uri)
         if _is_document(source.name):
@@ -207,7 +198,6 @@ def _is_document(name: str) -> bool:
 def _is_stray(skipped: Skipped) -> bool:
     """Whether a file was never meant to be a table: a README, a script, an image.
 
-    >>> from lakejoin.model import Skipped
     >>> _is_stray(Skipped("a/LICENSE", "not a table")), _is_stray(Skipped("a.csv", "not a table"))
     (True, False)
     """
@@ -283,24 +273,10 @@ def _search_on_spark(
     from lakejoin.spark.batch_search import search_batch
 
     check_batch_options(lake.snapshot, options)
-    names: list[str] = []
-
-    def requests() -> Iterator[Any]:
-        for name in queries:
-            names.append(name)
-            yield name, on, options
-
+    requests = ((name, on, options) for name in queries)
     with cluster.open(listener) as spark:
-        answers = search_batch(spark, lake.snapshot, requests(), None, listener)
-        for position, done in enumerate(answers):
-            yield _as_answer(names[position], on, done)
-
-
-def _as_answer(name: str, on: Any, done: QueryOutcome) -> Answer | Answers | Failed | WorkerAnswer:
-    from lakejoin.search.answer import Answers, Failed
-
-    if done.error is not None:
-        return Failed(name, on, done.error)
-    if done.fused is not None:
-        return WorkerAnswer(*done.fused)
-    return Answers(done.answers)
+        for done in search_batch(spark, lake.snapshot, requests, None, listener):
+            if done.error is not None:
+                yield Failed("", on, done.error)  # `BatchQueries` knows the name
+            else:
+                yield WorkerAnswer(*done.fused) if done.fused else Answers(done.answers)

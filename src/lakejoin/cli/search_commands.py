@@ -81,16 +81,13 @@ def _limit_options(least: str) -> Callable[[Command], Command]:
     return decorate
 
 
-def _measure_option(command: Command) -> Command:
-    return click.option(
-        "--measure",
-        type=click.Choice(MEASURES),
-        default=MEASURES[0],
-        show_default=True,
-        help="Count your values that match (hit), or all pairs.",
-    )(command)
-
-
+_measure_option = click.option(
+    "--measure",
+    type=click.Choice(MEASURES),
+    default=MEASURES[0],
+    show_default=True,
+    help="Count your values that match (hit), or all pairs.",
+)
 _DEFAULT_LIMIT = f"{DEFAULT_MIN} without -k, else none"
 
 

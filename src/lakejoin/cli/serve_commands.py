@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import webbrowser
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,8 +122,6 @@ def serve_command(
       lakejoin serve --index /data/lake.index --port 8080
       lakejoin serve --host 0.0.0.0 --allow-host lake.example.org
     """
-    from dataclasses import replace
-
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
         raise MissingDependency("lakejoin serve needs more packages: pip install 'lakejoin[serve]'")
     from lakejoin.server.settings import Limits, Settings, default_folder

@@ -7,9 +7,9 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from lakejoin.errors import NoJoin
+from lakejoin.errors import InputError, NoJoin
 from lakejoin.render.layout import WIDE, clip_spans, fitted_widths, lay_out_row, lay_out_rows
 from lakejoin.render.report import Line, Report, Row, Span, Style, line
 from lakejoin.text_format import clip, counted
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from lakejoin.joins.options import Progress
 
+
+Item = TypeVar("Item")
 
 _LEAST_WIDTH = 8  # of a column that is cut
 _STYLES: dict[Style, str] = {
@@ -43,6 +45,12 @@ def stop_without_join(why: str, report: Any, as_json: bool) -> NoReturn:
         raise NoJoin(why)
     print_json(report)
     raise SystemExit(NoJoin.exit_code)
+
+
+def pick_result(results: Sequence[Item], number: int) -> Item:
+    if number > len(results):
+        raise InputError(f"there is no result {number}: the search found {len(results):,}")
+    return results[number - 1]
 
 
 def console(stderr: bool = False, file: IO[str] | None = None) -> Console:

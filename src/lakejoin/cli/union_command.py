@@ -12,6 +12,7 @@ from lakejoin.cli.options import index_json_options
 from lakejoin.cli.terminal import (
     console,
     explain_long_wait,
+    pick_result,
     print_json,
     print_lines,
     print_report,
@@ -86,7 +87,9 @@ def union_command(
     if take and out is None:
         raise InputError("--take needs --out FILE: it selects the results whose rows are written")
     if out is not None:
-        _check_new(out)
+        from lakejoin.joins.output import check_output
+
+        check_output(out, is_new=True)
     lake = api.open(index)
     with explain_long_wait():
         answer = lake.union(table, k or DEFAULT_K)
@@ -101,24 +104,11 @@ def union_command(
         click.echo(f"\nwrote {counted(written['rows'], 'row')} to {out}: {table} and {tables}")
 
 
-def _check_new(out: str) -> None:
-    """Refuse an unusable output file before the search starts."""
-    from pathlib import Path
-
-    from lakejoin.joins.output import check_output
-
-    check_output(out)
-    if Path(out).exists():
-        raise InputError(f"{out} exists already and is never overwritten: name another file")
-
-
 def _result(answer: UnionAnswer, number: int) -> UnionResult:
     if not len(answer):
         nothing = f"no table in the lake has rows that could be appended to {answer.table}"
         raise InputError(f"{nothing}; {answer.misses_text}" if answer.misses else nothing)
-    if number > len(answer):
-        raise InputError(f"there is no result {number}: the search found {len(answer):,}")
-    return answer[number - 1]
+    return pick_result(answer, number)
 
 
 def _write(answer: UnionAnswer, out: str, take: tuple[int, ...]) -> dict[str, Any]:

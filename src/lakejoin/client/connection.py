@@ -238,7 +238,6 @@ def _events(lines: Iterable[str]) -> Iterator[tuple[str, Json]]:
 
 
 def without_none(fields: Mapping[str, Any]) -> Json:
-    """The fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

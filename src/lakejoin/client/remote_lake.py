@@ -1,9 +1,10 @@
-"""A lake on a server: `connect` and `RemoteLake`, with the methods of an opened index."""
+"""A lake on a server: `connect`, `RemoteLake` with the methods of an opened index, and what its
+answers fetch when they are used: values that match, joined tables, the join graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -19,20 +20,26 @@ from lakejoin.client.connection import (
     search_fields,
     without_none,
 )
-from lakejoin.client.remote_answers import RemoteGraph, RemoteJoin, RemoteValues
 from lakejoin.client.remote_table import KINDS, RemoteTable, table_id, upload
-from lakejoin.errors import InputError
+from lakejoin.errors import InputError, NoJoin
 from lakejoin.joins.options import MatchOptions, aggregate_functions
 from lakejoin.lake_search import LakeSearch, check_column_count
+from lakejoin.render.answer_base import PrintedReport
+from lakejoin.render.report import Report
 from lakejoin.search.options import DEFAULT_K, SearchOptions
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.graph.graph_statistics import GraphStatistics
+    from lakejoin.graph.neighborhood import Neighborhood
     from lakejoin.joins.predicates.join_predicate import Predicates
     from lakejoin.paths.answer import Paths
     from lakejoin.ranking.answer import FusedAnswer
     from lakejoin.search.answer import Answer, Answers
     from lakejoin.search.query_columns import ColumnSelection
     from lakejoin.union.answer import UnionAnswer
+
 
 _PAGE = 1_000  # tables per request
 
@@ -147,7 +154,7 @@ class RemoteLake(LakeSearch):
         from lakejoin.search.answer import Answers
 
         fields = search_fields(options)
-        query_id = table_id(self._connection, table)
+        query_id = self._id(table)
         if on == "*" and options.by != "distance":
             columns = [column.name for column in self.table(query_id).columns() if column.indexed]
             requests = ({"table": query_id, "on": [name], **fields} for name in columns)
@@ -171,7 +178,7 @@ class RemoteLake(LakeSearch):
 
     def union(self, table: Any, k: int = DEFAULT_K) -> UnionAnswer:
         """Find the tables in the lake whose rows could be appended to `table`, best first."""
-        query_id = table_id(self._connection, table)
+        query_id = self._id(table)
         from lakejoin.union.answer import UnionAnswer
 
         return UnionAnswer.from_dict(self._connection.post("/union", {"table": query_id, "k": k}))
@@ -196,7 +203,7 @@ class RemoteLake(LakeSearch):
             suffix=None if details.suffix == MatchOptions().suffix else details.suffix,
             encoder=details.encoder,
         )
-        left_id, right_id = (table_id(self._connection, table) for table in (left, right))
+        left_id, right_id = map(self._id, (left, right))
         request = {
             "right": right_id,
             "on": pair_fields(on, self._names(left_id), self._names(right_id)),
@@ -231,14 +238,14 @@ class RemoteLake(LakeSearch):
         `compact`, `balanced` or `strength`."""
         from lakejoin.joins.predicates.join_predicate import Predicates
 
-        left_id, right_id = (table_id(self._connection, table) for table in (left, right))
+        left_id, right_id = map(self._id, (left, right))
         request = {"left": left_id, "right": right_id, "prefer": prefer, "n": n}
         return Predicates.from_dict(self._connection.post("/predicate", request, progress))
 
     def sql(self, table: Any, sql: str) -> RemoteTable:
         """Run one SELECT (or WITH, PIVOT, SUMMARIZE, …) on a table, which is called `result` in the
         SQL; the result is kept on the server."""
-        request = {"table": table_id(self._connection, table), "sql": sql}
+        request = {"table": self._id(table), "sql": sql}
         return RemoteTable(self._connection, self._connection.post("/sql", request))
 
     # -- the lake as a graph -------------------------------------------------------------------
@@ -252,14 +259,14 @@ class RemoteLake(LakeSearch):
         the most rows of the first table, each with its SQL."""
         from lakejoin.paths.answer import Paths
 
-        start, end = (table_id(self._connection, side) for side in (table, other_table))
+        start, end = map(self._id, (table, other_table))
         request = {"table": start, "other_table": end, "k": k, "joins": joins}
         return Paths.from_dict(self._connection.post("/paths", request))
 
     # -- helpers -------------------------------------------------------------------------------
 
     def _fused_request(self, table: Any, on: ColumnSelection, k: int) -> Json:
-        query_id = table_id(self._connection, table)
+        query_id = self._id(table)
         columns = column_fields(on, self._names(query_id))
         return {"table": query_id, "on": columns, "k": k, "by": "fused"}
 
@@ -288,5 +295,135 @@ class RemoteLake(LakeSearch):
         search = None if request is None else without_none(request)
         return lambda rank: RemoteValues(self._connection, search, rank, miss)
 
+    def _id(self, table: Any) -> str:
+        return table_id(self._connection, table)
+
     def _names(self, table: str) -> Names:
         return lambda: self.table(table).names
+
+
+MAX_VALUES = 1_000  # the most values that a server returns
+
+
+@dataclass(frozen=True)
+class RemoteValues:
+    """Lists the values of a result of a search on a server; not of a preliminary one, which has no
+    search."""
+
+    connection: Connection
+    search: Json | None
+    rank: int
+    miss: bool | None = None
+
+    def matches(self, limit: int | None) -> pa.Table:
+        """The values that match, as many as the server returns."""
+        return _to_rows(self._explain(limit)["matches"])
+
+    def unmatched(self, limit: int | None) -> pa.Table:
+        """The query values without a match, as many as the server returns."""
+        return _to_rows(self._explain(limit)["unmatched"])
+
+    def sql(self) -> str:
+        """DuckDB SQL that joins the query table with the result."""
+        answer = self._explain(1)
+        if not isinstance(answer["sql"], str):
+            raise InputError(f"the join with {answer['result']['table']} cannot be written in SQL")
+        return answer["sql"]
+
+    def _explain(self, limit: int | None) -> Json:
+        if self.search is None:
+            raise InputError("this answer is preliminary: use the final one")
+        body = {"rank": self.rank, "limit": limit or MAX_VALUES, "miss": self.miss}
+        return self.connection.post("/explain", {"search": self.search, **body})
+
+
+def _to_rows(items: list[Json]) -> pa.Table:
+    """JSON objects as rows; the values of a composite key get a column each."""
+    import pyarrow as pa
+
+    rows = [
+        {**item["value"], **{name: cell for name, cell in item.items() if name != "value"}}
+        if isinstance(item.get("value"), dict)
+        else item
+        for item in items
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RemoteJoin(PrintedReport):
+    """How two tables join; false if no join was found.
+
+    The figures of `lakejoin join --json` are attributes (`rows`, `left_joined`, `sure`, …). `run`
+    makes the joined table on the server; `table`, `to_pandas` and `to_polars` download it.
+
+    >>> with lakejoin.connect(server.url) as lake:
+    ...     lake.join("mine.csv", "cities.csv", on="city=name").table().num_rows
+    4
+    """
+
+    fields: Mapping[str, Any]
+    _run: Callable[[Sequence[str] | None], RemoteTable]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "fields" or name not in self.fields:
+            raise AttributeError(f"a join has no {name}")
+        value = self.fields[name]
+        return tuple(value) if isinstance(value, list) else value
+
+    def __bool__(self) -> bool:
+        return bool(self.fields.get("found", True))
+
+    def __len__(self) -> int:
+        return int(self.fields["rows"]) if self else 0
+
+    def run(self, columns: Sequence[str] | None = None) -> RemoteTable:
+        """Make the joined table, or some of its columns, and keep it on the server; raises `NoJoin`
+        if no join was found."""
+        if not self:
+            raise NoJoin(self.fields["why"])
+        return self._run(columns)
+
+    def table(self) -> pa.Table:
+        """The joined table as a `pyarrow.Table`."""
+        return self.run().to_arrow()
+
+    def to_pandas(self) -> Any:
+        """The joined table as a `pandas.DataFrame`."""
+        return self.run().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The joined table as a `polars.DataFrame`."""
+        return self.run().to_polars()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The join with the keys of `lakejoin join --json`."""
+        return dict(self.fields)
+
+    def report(self) -> Report:
+        """What the join shows: its steps, with examples, and how many rows match."""
+        from lakejoin.joins.join_report import describe_join
+
+        return describe_join(self.fields)
+
+
+@dataclass(frozen=True)
+class RemoteGraph:
+    """The join graph of a server's lake."""
+
+    connection: Connection = field(repr=False)
+
+    def statistics(self) -> GraphStatistics:
+        """Figures about the whole graph; an error if the index has no join graph."""
+        from lakejoin.graph.graph_statistics import GraphStatistics
+
+        return GraphStatistics.from_dict(self.connection.get("/graph"))
+
+    def around(self, table: Any, hops: int = 1, limit: int | None = None) -> Neighborhood:
+        """The tables within `hops` joins of a table, at most `limit`; they are searched for if the
+        index has no join graph or the table is not in the lake."""
+        from lakejoin.graph.neighborhood import Neighborhood
+
+        start = table_id(self.connection, table)
+        answer = self.connection.get("/graph", table=start, hops=hops, limit=limit)
+        return Neighborhood.from_dict(answer)

@@ -10,7 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from lakejoin.client.connection import Connection, Json
 from lakejoin.engines.query import FRAME_NAME
-from lakejoin.errors import InputError, ServerProblem, import_optional
+from lakejoin.errors import InputError, ServerProblem
+from lakejoin.formats.table_stream import FrameSource
 from lakejoin.model import ColumnProfile, ColumnType, Loss
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _ARROW_MAGIC = b"ARROW1\0\0"  # an Arrow file begins with it; a stream of batches follows
 
 
-class RemoteTable:
+class RemoteTable(FrameSource):
     """A table on a server; its rows are downloaded when needed.
 
     `id` is its id on the server: `lake:NAME`, `upload:ID` or `result:ID`.
@@ -98,15 +99,6 @@ class RemoteTable:
                 raise ServerProblem(
                     f"the download of {self.name} is incomplete ({problem})"
                 ) from None
-
-    def to_pandas(self) -> Any:
-        """The rows as a `pandas.DataFrame`."""
-        import_optional("pandas")
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """The rows as a `polars.DataFrame`."""
-        return import_optional("polars").from_arrow(self.to_arrow())
 
     def to_dict(self) -> Json:
         """The JSON that the server sent about it."""

@@ -35,7 +35,6 @@ _MARK = "\x1f"  # never inside a run of letters or digits
 def apply_program(program: Program, table: pa.Table) -> pa.LargeStringArray:
     """The program's result for every row; its columns must be text.
 
-    >>> import pyarrow as pa
     >>> names = pa.table({"name": ["Obama, Barack", "Cher", None]})
     >>> last, first = Extract("name", ((", ", 0),)), Extract("name", ((", ", 1),))
     >>> apply_program(Program((first, Constant(" "), last)), names).to_pylist()
@@ -161,7 +160,6 @@ CONTESTED = (
 def has_agreed_case(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether all systems give this column's texts the same lower and upper case.
 
-    >>> import pyarrow as pa
     >>> has_agreed_case(pa.array(["Zürich", None, "ΑΒΓ"])), has_agreed_case(pa.array(["Straße"]))
     (True, False)
     """

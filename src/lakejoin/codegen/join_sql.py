@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
-from lakejoin.codegen.join_plan import ComparedSide, JoinPlan, NumberType, PlanPart, Spellings
-from lakejoin.codegen.program_code import duckdb_expression
+from lakejoin.codegen.join_plan import ComparedSide, JoinPlan, PlanPart, Spellings
 from lakejoin.codegen.sql_query import SqlQuery, SqlTable, name_query, name_values
-from lakejoin.codegen.standard_sql import StandardTexts
+from lakejoin.codegen.sql_writers import TableWriter, make_writers
 from lakejoin.errors import InputError
 from lakejoin.quoting import list_literals, quote_identifier, quote_literal
 
@@ -80,7 +78,6 @@ def _compare_keys(
 
 
 def _key_target(plan: JoinPlan, keys: list[str], writer: TableWriter) -> list[str]:
-    """The target table with its key."""
     table = _KeyedTable(plan, writer, "t")
     for index, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
         names = f"lakejoin_text_{index}", f"lakejoin_spelt_{index}"
@@ -142,7 +139,6 @@ class _KeyedTable:
         self._keys[key] = text
 
     def query(self) -> SqlQuery:
-        """The rows of the table with their keys."""
         rows = f"{self._alias}.*"
         texts = SqlQuery([rows, *self._texts], [self._writer.joined(self._alias)]).text(" ")
         keys = [f"{text} AS {key}" for key, text in self._keys.items()]
@@ -163,91 +159,3 @@ def _number_literal(number: float) -> str:
     """A floating-point literal, not a decimal one."""
     text = repr(number)
     return text if "e" in text else f"{text}e0"
-
-
-DIALECTS = ("duckdb", "standard")
-
-
-def make_writers(
-    dialect: str, tables: Sequence[tuple[str, pa.Table]], unused_name: Callable[[str], str]
-) -> list[TableWriter]:
-    """The writers of the cells of tables, given by their names and rows."""
-    if dialect not in DIALECTS:
-        raise InputError(f"dialect must be one of {', '.join(DIALECTS)}, not {dialect!r}")
-    if dialect == "duckdb":
-        return [DuckDBWriter(name) for name, _ in tables]
-    return [StandardWriter(name, rows, unused_name) for name, rows in tables]
-
-
-class TableWriter(ABC):
-    """Writes the compared cells of one table."""
-
-    text_type: str
-    trimmed: str  # an expression without surrounding blanks
-
-    def __init__(self, name: str) -> None:
-        self.name = quote_identifier(name)
-        self.comments: list[str] = []
-
-    def joined(self, alias: str, on: Sequence[str] = (), how: str = "inner") -> SqlTable:
-        """The table in a query, with all columns that the cells written so far need."""
-        return SqlTable(self.source(), alias, on, how)
-
-    def cell(self, side: ComparedSide, part: PlanPart, alias: str) -> str:
-        """The result of a program for a row, in the form in which it is compared."""
-        if part.typed:
-            cell = f"{alias}.{quote_identifier(side.program.columns[0])}"
-            return self.number(cell) if part.number is NumberType.FLOATING else cell
-        text = self.text(side, alias)
-        text = self.trimmed.format(text) if part.normal.trim else text
-        return f"lower({text})" if part.normal.lower else text
-
-    @abstractmethod
-    def source(self) -> str:
-        """What stands for the table in a FROM clause."""
-
-    @abstractmethod
-    def number(self, cell: str) -> str:
-        """A floating-point cell; NaN equals itself in SQL, but here it is a missing value."""
-
-    @abstractmethod
-    def text(self, side: ComparedSide, alias: str) -> str:
-        """The result of a program for a row."""
-
-
-class DuckDBWriter(TableWriter):
-    """Short SQL for DuckDB."""
-
-    text_type = "VARCHAR"
-    trimmed = "trim({}, ' ')"
-
-    def source(self) -> str:
-        return self.name
-
-    def number(self, cell: str) -> str:
-        return f"nullif(CAST({cell} AS DOUBLE), 'NaN'::DOUBLE)"
-
-    def text(self, side: ComparedSide, alias: str) -> str:
-        return duckdb_expression(side.program, side.cast, alias)
-
-
-class StandardWriter(TableWriter):
-    """SQL that runs nearly everywhere."""
-
-    text_type = "VARCHAR(100)"
-    trimmed = "TRIM(BOTH ' ' FROM {})"
-
-    def __init__(self, name: str, rows: pa.Table, unused_name: Callable[[str], str]) -> None:
-        super().__init__(name)
-        self._texts = StandardTexts(rows, unused_name)
-        self.comments = self._texts.comments
-
-    def source(self) -> str:
-        return self._texts.table(self.name)
-
-    def number(self, cell: str) -> str:
-        number = f"CAST({cell} AS DOUBLE PRECISION)"
-        return f"CASE WHEN UPPER(CAST({number} AS {self.text_type})) <> 'NAN' THEN {number} END"
-
-    def text(self, side: ComparedSide, alias: str) -> str:
-        return self._texts.of(side.program, side.cast, alias)

@@ -29,7 +29,6 @@ from lakejoin.quoting import quote_backticks, quote_identifier, quote_literal
 def pandas_expression(program: Program, frame: str = "df") -> str:
     """The program as an expression over a pandas DataFrame.
 
-    >>> from lakejoin.codegen.programs import Extract
     >>> first = Extract("name", (), 0, 1, casing=Casing.LOWER)
     >>> print(pandas_expression(Program((first, Constant("@x.org")))))
     df['name'].astype('string').str.slice(0, 1).str.lower() + '@x.org'
@@ -63,7 +62,6 @@ def pandas_expression(program: Program, frame: str = "df") -> str:
 def polars_expression(program: Program, cast: Collection[str] = ()) -> str:
     """The program as a polars expression.
 
-    >>> from lakejoin.codegen.programs import Extract
     >>> print(polars_expression(Program((Extract("name", ((", ", -1),)),))))
     pl.col('name').str.split(', ').list.get(-1, null_on_oob=True)
     """
@@ -95,7 +93,6 @@ def polars_expression(program: Program, cast: Collection[str] = ()) -> str:
 def duckdb_expression(program: Program, cast: Collection[str] = (), table: str = "") -> str:
     """The program as an SQL expression, in DuckDB's dialect, over the columns of `table`.
 
-    >>> from lakejoin.codegen.programs import Extract
     >>> print(duckdb_expression(Program((Extract("name", (("'", 1),), 0, 3), Constant("!")))))
     substring(string_split("name", '''')[2], 1, 3) || '!'
     """
@@ -129,7 +126,6 @@ def duckdb_expression(program: Program, cast: Collection[str] = (), table: str =
 def pyspark_expression(program: Program, cast: Collection[str] = ()) -> str:
     """The program as a PySpark column of Spark functions, with `pyspark.sql.functions` as `F`.
 
-    >>> from lakejoin.codegen.programs import Extract
     >>> print(pyspark_expression(Program((Extract("name", ((". ", 1),)),))))
     F.try_element_at(F.split(F.col('`name`'), '\\\\.\\\\ '), F.lit(2))
     """

@@ -4,17 +4,17 @@ measure."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from lakejoin.enrich.column_choice import ColumnChoice, ColumnChooser
-from lakejoin.enrich.evaluation import FOLDS, Lift, check_folds, measure_lift, table_numbers
+from lakejoin.enrich.evaluation import Lift, check_folds, measure_lift, table_numbers
 from lakejoin.enrich.lake_columns import LakeColumn, gather_columns, join_columns, used_links
 from lakejoin.enrich.leakage import find_copied_columns
-from lakejoin.enrich.links import Link, LinkRequest, find_links
+from lakejoin.enrich.links import EnrichOptions, Link, find_links
 from lakejoin.enrich.training_data import Target, make_target
 from lakejoin.errors import InputError
 from lakejoin.values.column_names import find_column
@@ -26,31 +26,21 @@ if TYPE_CHECKING:
 ReportProgress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class EnrichLimits:
-    """The number of sampled rows, the most columns to choose, and the seed."""
-
-    sample: int = 2_000
-    columns: int = 20
-    seed: int = 0
-
-
 def prepare_chooser(
     lake: Lake,
     query: pa.Table,
     target: Target,
-    request: LinkRequest,
-    limits: EnrichLimits,
+    options: EnrichOptions,
     report: ReportProgress,
 ) -> ColumnChooser:
     """Prepare a chooser for the rows that have a target. `query` must not contain the target
     column, which is used only by `find_copied_columns`, to find copies of it in the lake."""
     report("searching for tables that join")
-    links = find_links(lake, query, request)
+    links = find_links(lake, query, options)
     report(f"reading the columns of {len(links)} tables")
     known = target.known
     rows, target = query.take(known), target.take(known)
-    gathered = gather_columns(lake.snapshot, rows, links, request.on, limits.sample)
+    gathered = gather_columns(lake.snapshot, rows, links, options.on, options.sample)
     with_target = rows.append_column(target.name, pa.chunked_array([target.texts()]))
     same = find_copied_columns(lake.snapshot, links, with_target, gathered.rows)
     return ColumnChooser(
@@ -59,24 +49,10 @@ def prepare_chooser(
         same,
         tuple(query.column_names),
         target.take(gathered.rows),
-        limits.columns,
-        limits.seed,
+        options.columns,
+        options.seed,
         report,
     )
-
-
-@dataclass(frozen=True)
-class EnrichOptions:
-    """The options of an enrichment: the key, the target, and limits."""
-
-    on: tuple[str, ...]
-    target: str
-    by: str = "auto"
-    task: str = "auto"
-    tables: int = 30
-    exclude: tuple[str, ...] = ()
-    folds: int = FOLDS
-    limits: EnrichLimits = field(default_factory=EnrichLimits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +76,7 @@ class Enrichment:
     @property
     def why(self) -> str:
         """Why nothing is added."""
-        key = " and ".join(map(repr, self.options.on))
+        key = " and ".join(map(repr, self.options.on or ()))
         if not self.tables:
             return f"nothing found: no table in the lake joins on {key}"
         if not self.choice.examined:
@@ -123,7 +99,7 @@ class Enrichment:
     def to_dict(self) -> dict[str, Any]:
         """Everything except the rows, as JSON; the keys are stable."""
         return {
-            "on": list(self.options.on),
+            "on": list(self.options.on or ()),
             "target": self.options.target,
             "task": "classification" if self.classes else "regression",
             "by": self.options.by,
@@ -161,16 +137,15 @@ def enrich_table(
     """Find the lake columns that help to predict the target, and measure how much they help."""
     names = query.column_names
     target_index = find_column(names, options.target, "the table")
-    on = tuple(names[find_column(names, name, "the table")] for name in options.on)
+    on = tuple(names[find_column(names, name, "the table")] for name in options.on or ())
     if names[target_index] in on:
         raise InputError(
             f"{options.target!r} is both the target and a key: choose another target or key"
         )
     target = make_target(query.column(target_index), names[target_index], options.task)
-    check_folds(options.folds, min(len(target.known), options.limits.sample))
+    check_folds(options.folds, min(len(target.known), options.sample))
     rows = query.remove_column(target_index)
-    request = LinkRequest(on, options.by, options.tables, options.exclude)
-    chooser = prepare_chooser(lake, rows, target, request, options.limits, report)
+    chooser = prepare_chooser(lake, rows, target, replace(options, on=on), report)
     gathered = chooser.gathered
     choice = chooser.choose(np.arange(len(gathered.rows)))
     chosen = [gathered.values[position].column for position in choice.positions]

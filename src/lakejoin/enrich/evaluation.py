@@ -147,7 +147,6 @@ def score_predictions(true: Array, predicted: Array, target: Target) -> float:
     return -float(np.sqrt(np.mean((true - predicted) ** 2)))
 
 
-FOLDS = 5
 _TREES = 100
 
 
@@ -200,7 +199,7 @@ def check_folds(folds: int, rows: int) -> None:
         )
 
 
-def measure_lift(chooser: ColumnChooser, folds: int = FOLDS) -> Lift:
+def measure_lift(chooser: ColumnChooser, folds: int) -> Lift:
     target, keys = chooser.target, chooser.gathered.keys
     check_folds(folds, len(target.values))
     without, joined = [], []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -162,21 +162,6 @@ class LinkedTable:
         return codes, distinct, inverse
 
 
-class KeyJoin(Protocol):
-    """Finds the rows that match keys; it can be pickled. `kind` is that of a search result."""
-
-    @property
-    def kind(self) -> str:
-        """How values match: equal, rewritten, fuzzy, meaning or near."""
-
-    @property
-    def lake_columns(self) -> tuple[str, ...]:
-        """The columns of the lake table that it reads."""
-
-    def matches(self, keys: DistinctKeys, table: LinkedTable) -> KeyMatches:
-        """Find the matches of some keys."""
-
-
 @dataclass(frozen=True)
 class EqualKeys:
     """Joins keys whose canonical values are equal."""
@@ -272,6 +257,10 @@ class NearestPoints:
         match_of = np.full(len(keys), np.int64(NO_KEY))
         rows, match_of[near.left_rows] = np.unique(near.right_rows, return_inverse=True)
         return KeyMatches(rows, np.arange(len(rows)), match_of)
+
+
+# How the rows of keys are found; these can be pickled. `kind` is that of a search result.
+KeyJoin = EqualKeys | RewrittenKeys | MeaningKeys | SimilarKeys | NearestPoints
 
 
 def match_codes(table_codes: Sequence[Array], key_codes: Sequence[Array]) -> KeyMatches:

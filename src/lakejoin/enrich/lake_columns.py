@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +20,8 @@ from lakejoin.enrich.links import Link
 from lakejoin.enrich.training_data import number_texts
 from lakejoin.joins.join_inputs import table_subject
 from lakejoin.model import Array
-
-if TYPE_CHECKING:
-    from lakejoin.store.snapshot import Snapshot
-
+from lakejoin.store.snapshot import Snapshot
+from lakejoin.values.column_names import make_names_unique
 
 ROWS = "rows"  # the column with the number of rows of a match
 _MAX_COLUMNS = 100  # examined per table
@@ -71,7 +68,6 @@ class GatheredColumns:
     matched: dict[int, Array]  # by link, whether each sampled row has a match
 
     def joined_on(self, values: ColumnValues) -> tuple[str, ...]:
-        """The query columns that a column is joined on."""
         return self.links[values.column.link].query_columns
 
     def at_rows(self, values: ColumnValues) -> Array:
@@ -185,9 +181,7 @@ def _named(values: ColumnValues, several: bool, taken: set[str]) -> ColumnValues
     column = values.column
     made = {"mean": "_mean", "most frequent": "_mode"}.get(column.made, "") if several else ""
     base = f"{table_subject(column.table)}.{column.name}{made}"
-    called, number = base, 2
-    while called in taken:
-        called, number = f"{base}_{number}", number + 1
+    (called,) = make_names_unique([base], taken, rename="{}_{}".format)
     taken.add(called)
     return replace(values, column=replace(column, called=called))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lakejoin.engines.query import QueryTable
 from lakejoin.enrich.key_matches import (
     DistinctKeys,
     EqualKeys,
@@ -29,13 +30,12 @@ from lakejoin.errors import InputError
 from lakejoin.inputs import resolve_table
 from lakejoin.model import ColumnType
 from lakejoin.search.tau_choice import default_tau
+from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from lakejoin.engines.query import QueryTable
     from lakejoin.lake import Lake
     from lakejoin.ranking.answer import FusedResult
     from lakejoin.ranking.join_candidates import JoinCandidate
-    from lakejoin.store.snapshot import Snapshot
 
 
 # The kinds of joins for each `by`, in the order in which they are tried.
@@ -66,7 +66,6 @@ class Link:
         return frozenset(name for join in self.joins for name in join.lake_columns)
 
     def matches(self, keys: DistinctKeys, table: LinkedTable) -> KeyMatches:
-        """Find the matches of some keys."""
         matches = self.joins[0].matches(keys, table)
         for join in self.joins[1:]:
             if matches.matched.all():
@@ -83,39 +82,47 @@ def join_kinds(by: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class LinkRequest:
-    """What to search for: the key (None: any column that may be one), the kinds of joins, the
-    number of tables, and the names of tables to leave out."""
+class EnrichOptions:
+    """The options of an enrichment: the key (None: any column that may be one) and how it joins,
+    the number of tables to search for and the names of those to leave out, the number of sampled
+    rows, the most columns to choose, the seed; and the target, its kind, and the folds of the lift.
+    """
 
     on: tuple[str, ...] | None
     by: str = "auto"
     tables: int = 30
     exclude: tuple[str, ...] = ()
+    sample: int = 2_000
+    columns: int = 20
+    seed: int = 0
+    target: str = ""
+    task: str = "auto"
+    folds: int = 5
 
 
-def find_links(lake: Lake, query: pa.Table, request: LinkRequest) -> list[Link]:
+def find_links(lake: Lake, query: pa.Table, options: EnrichOptions) -> list[Link]:
     """Find the tables that join with the query table, the best first."""
-    kinds = join_kinds(request.by)
-    answer = lake.search(query, request.on, request.tables)
+    kinds = join_kinds(options.by)
+    answer = lake.search(query, options.on, options.tables)
     keys: dict[tuple[str, ...], DistinctKeys] = {}
     links = []
     for result in answer:
-        if result.table in request.exclude:
+        if result.table in options.exclude:
             continue
         link = _Linker(lake.snapshot, query, result, kinds, keys).link()
         if link is not None:
             links.append(link)
-    return links + _find_more(lake, query, request, links)
+    return links + _find_more(lake, query, options, links)
 
 
 def _find_more(
-    lake: Lake, query: pa.Table, request: LinkRequest, links: Sequence[Link]
+    lake: Lake, query: pa.Table, options: EnrichOptions, links: Sequence[Link]
 ) -> list[Link]:
     """Find tables that the search does not return, by the requested kinds of joins."""
-    if request.on is None or len(request.on) != 1:
+    if options.on is None or len(options.on) != 1:
         return []
-    key, kinds = request.on[0], join_kinds(request.by)
-    known = {link.table for link in links} | set(request.exclude)
+    key, kinds = options.on[0], join_kinds(options.by)
+    known = {link.table for link in links} | set(options.exclude)
     more: list[Link] = []
     if "fuzzy" in kinds:
         more += find_similar_tables(lake, query, key, known)

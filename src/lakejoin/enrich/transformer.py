@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
-from lakejoin.enrich.enrichment import EnrichLimits, prepare_chooser
+from lakejoin.enrich.enrichment import prepare_chooser
 from lakejoin.enrich.lake_columns import LakeColumn, join_columns, used_links
-from lakejoin.enrich.links import Link, LinkRequest, join_kinds
+from lakejoin.enrich.links import EnrichOptions, Link, join_kinds
 from lakejoin.enrich.training_data import (
     LEAST_TARGETS,
     add_columns,
@@ -27,10 +32,11 @@ from lakejoin.enrich.training_data import (
     normalize_input,
 )
 from lakejoin.errors import InputError, UnusableTarget
-from lakejoin.lake import Lake, index_location
+from lakejoin.inputs import index_location
+from lakejoin.lake import Lake
 from lakejoin.locations import Location
 from lakejoin.store.snapshot import Snapshot
-from lakejoin.values.column_names import find_column
+from lakejoin.values.column_names import find_column, make_names_unique
 
 if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
@@ -81,7 +87,6 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> from lakejoin import LakeJoiner
     >>> from sklearn.ensemble import HistGradientBoostingRegressor
     >>> from sklearn.pipeline import make_pipeline
     >>> model = make_pipeline(
@@ -123,15 +128,13 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X, y = self._with_target(X, y)  # noqa: N806
         validate_data(self, X, reset=True, skip_check_array=True)
         mine, column = arrow_rows(X), y
-        name = self.target or _TARGET
-        while name in mine.column_names:
-            name += "_"
+        (name,) = make_names_unique([self.target or _TARGET], mine.column_names)
         target = make_target(column, name, self.task)
         exclude = [self.exclude] if isinstance(self.exclude, str) else self.exclude
-        wanted = LinkRequest(self._key(mine), self.by, self.tables, tuple(exclude))
-        limits = EnrichLimits(self.sample, self.columns, _seed(self.random_state))
+        searched = self._key(mine), self.by, self.tables, tuple(exclude)
+        options = EnrichOptions(*searched, self.sample, self.columns, _seed(self.random_state))
         lake = self._opened
-        chooser = prepare_chooser(lake, mine, target, wanted, limits, lambda message: None)
+        chooser = prepare_chooser(lake, mine, target, options, lambda message: None)
         choice = chooser.choose(np.arange(len(chooser.gathered.rows)))
         chosen = [chooser.gathered.values[position].column for position in choice.positions]
         links, columns = used_links(chooser.gathered.links, chosen)
@@ -158,8 +161,6 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """The column names of `transform`'s result: those of X, then those of the lake."""
-        from sklearn.utils.validation import _check_feature_names_in
-
         check_is_fitted(self, "columns_")
         names = _check_feature_names_in(self, input_features)
         return np.array([*names, *(column.called for column in self.columns_)], dtype=object)
@@ -254,8 +255,6 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _seed(random_state: Any) -> int:
-    from sklearn.utils import check_random_state
-
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))

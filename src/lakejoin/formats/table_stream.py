@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from lakejoin.errors import LakejoinError, MissingDependency, UnreadableFile
+from lakejoin.errors import LakejoinError, UnreadableFile, import_optional
 from lakejoin.locations import Location
 from lakejoin.model import Dialect, Loss, ReadLimits, SourceFile
 from lakejoin.values.plain_columns import Losses, plain_batch
@@ -51,8 +51,25 @@ class TableStream:
             yield plain_batch(batch, self.limits, self._losses)
 
 
+class FrameSource:
+    """What becomes a frame of another library through `to_arrow`."""
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a `pyarrow.Table`."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """The rows as a `pandas.DataFrame`."""
+        import_optional("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rows as a `polars.DataFrame`."""
+        return import_optional("polars").from_arrow(self.to_arrow())
+
+
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(FrameSource):
     """A table in memory: its rows, the dialect of its file, and what was lost in reading.
 
     >>> table = lakejoin.read("mine.csv")
@@ -86,22 +103,6 @@ class Table:
     def to_arrow(self) -> pa.Table:
         """The rows as a `pyarrow.Table`."""
         return self.rows
-
-    def to_pandas(self) -> Any:
-        """The rows as a `pandas.DataFrame`; needs pandas."""
-        try:
-            import pandas  # noqa: F401
-        except ImportError:
-            raise MissingDependency("to_pandas needs pandas: pip install pandas") from None
-        return self.rows.to_pandas()
-
-    def to_polars(self) -> Any:
-        """The rows as a `polars.DataFrame`; needs polars."""
-        try:
-            import polars
-        except ImportError:
-            raise MissingDependency("to_polars needs polars: pip install polars") from None
-        return polars.from_arrow(self.rows)
 
     def __repr__(self) -> str:
         shape = f"{self.rows.num_rows} rows x {self.rows.num_columns} columns"

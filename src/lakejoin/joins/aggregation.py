@@ -41,7 +41,6 @@ class _Column:
 class AggregatedTable:
     """A join with one row per left row.
 
-    >>> import pyarrow as pa
     >>> from lakejoin.joins.row_keys import encode_keys
     >>> from lakejoin.model import ValueRules
     >>> towns = pa.table({"town": ["Bern", "Ulm"]})
@@ -184,7 +183,6 @@ def _last(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array
 
 
 def _valid_positions(cells: pa.Array) -> Array:
-    """The positions of the cells that are not null."""
     return np.flatnonzero(cells.is_valid().to_numpy(zero_copy_only=False))
 
 

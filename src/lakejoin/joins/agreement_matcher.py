@@ -6,19 +6,17 @@ rows that share a key are separated by it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
+import pyarrow.compute as pc
 
 from lakejoin.joins.agreements import Agreement, find_agreements
-from lakejoin.joins.join_key import NO_RULE, JoinKey, KeyRefinement, KeyRule, side_words
-from lakejoin.joins.row_keys import NO_KEY, count_rows
+from lakejoin.joins.join_key import NO_RULE, JoinKey, JoinTask, KeyRefinement, KeyRule, side_words
+from lakejoin.joins.row_keys import NO_KEY, Keys, combine_keys, count_rows
 from lakejoin.model import Array
 from lakejoin.signals.chance import match_chance
 from lakejoin.text_format import counted, format_percent
-
-if TYPE_CHECKING:
-    from lakejoin.joins.join_key import JoinTask
 
 Codes = tuple[Array, Array]  # of all source rows and all target rows
 
@@ -68,7 +66,7 @@ def refine_keys(task: JoinTask, join_key: JoinKey) -> JoinKey:
     if best is None:
         return join_key
     task.notes.append(f"rows that share a key must also match on {best.words}: {best.why}")
-    return join_key.with_refinement(best)
+    return replace(join_key, refinement=best)
 
 
 def _strongest_agreements(
@@ -142,8 +140,6 @@ def _matches_anything(
     task: JoinTask, join_key: JoinKey, agreement: Agreement, keys: Array, target_values: Array
 ) -> bool:
     """Whether slightly wrong values would match too: row numbers match anything."""
-    import pyarrow.compute as pc
-
     source, target = agreement.source, agreement.target
     source_texts = task.text(join_key.source_side, source.columns, source).filter(keys >= 0)
     target_texts = task.text(join_key.target_side, target.columns, target)
@@ -201,23 +197,24 @@ def _chance_matches(
     return float((wrong + 1) / tried * unmatched_rows * unmatched_target_rows)
 
 
-def _combine_with_keys(
-    join_key: JoinKey, source_values: Array, target_values: Array
-) -> tuple[Array, Array]:
+def _combine_with_keys(join_key: JoinKey, source_values: Array, target_values: Array) -> Codes:
     """One code for the key and the value of each row."""
-    most = 1 + max(int(source_values.max(initial=0)), int(target_values.max(initial=0)), 0)
-    combined = []
-    for keys, values in ((join_key.source_codes, source_values), (join_key.codes, target_values)):
-        combined.append(np.where((keys >= 0) & (values >= 0), keys * most + values, NO_KEY))
-    return combined[0], combined[1]
+    keys = Keys(join_key.source_codes, join_key.codes, join_key.count)
+    combined = combine_keys(
+        keys, Keys(source_values, target_values, _limit(source_values, target_values))
+    )
+    return combined.left, combined.right
+
+
+def _limit(left: Array, right: Array) -> int:
+    """A number above all codes."""
+    return 1 + max(int(left.max(initial=0)), int(right.max(initial=0)))
 
 
 def _pairs(left: Array, right: Array) -> int:
     """How many pairs of rows have the same code."""
-    values, counts = np.unique(left[left >= 0], return_counts=True)
-    others, other_counts = np.unique(right[right >= 0], return_counts=True)
-    _, i, j = np.intersect1d(values, others, assume_unique=True, return_indices=True)
-    return int((counts[i] * other_counts[j]).sum())
+    count = _limit(left, right)
+    return int((count_rows(left, count) * count_rows(right, count)).sum())
 
 
 # -- rows that share a key ---------------------------------------------------------------------
@@ -246,7 +243,7 @@ def _build_refinement(
     ambiguous = (source_counts > 1) & (target_counts > 1)
     both = _combine_with_keys(join_key, *values)
     all_agree = [
-        _is_absent(codes[(codes >= 0) & ~(np.isin(own, other) & (own >= 0))], join_key.count)
+        count_rows(codes[~(np.isin(own, other) & (own >= 0))], join_key.count) == 0
         for codes, own, other in (
             (join_key.source_codes, both[0], both[1]),
             (join_key.codes, both[1], both[0]),
@@ -269,14 +266,9 @@ def _build_refinement(
     return KeyRefinement(agreement.source, agreement.target, split, *values, words, why)
 
 
-def _is_absent(keys: Array, count: int) -> Array:
-    """Whether each key is missing from `keys`."""
-    return np.asarray(np.bincount(keys, minlength=count) == 0)
-
-
 def _pairs_by_key(join_key: JoinKey, source_keys: Array, target_keys: Array) -> Array:
     """How many pairs of rows each key makes when rows match by these finer keys."""
-    most = 1 + max(int(source_keys.max(initial=0)), int(target_keys.max(initial=0)), 0)
+    most = _limit(source_keys, target_keys)
     pairs = count_rows(source_keys, most) * count_rows(target_keys, most)
     key = np.zeros(most, np.int64)
     key[source_keys[source_keys >= 0]] = join_key.source_codes[source_keys >= 0]

@@ -6,23 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Extract, Form, Program, Runs, Split, identity, rewrite_text
-from lakejoin.joins.join_key import JoinKey
+from lakejoin.joins.join_key import JoinKey, JoinTask
 from lakejoin.joins.row_keys import KeyColumn, count_rows, find_first_rows
 from lakejoin.model import Array
 from lakejoin.signals.chance import LEAST_CHANCE, evidence
 from lakejoin.values.column_encoder import encode_query
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.joins.join_key import JoinTask
-
 
 _ROWS = 120  # pairs of rows to compare
 _FIRST = 24  # pairs compared first; the rest only if these look promising
@@ -182,8 +176,6 @@ def _chance(left: Array, right: Array) -> float:
 
 def _is_plain(table: pa.Table, name: str) -> bool:
     """Whether a column has a unique name and holds scalar values."""
-    import pyarrow as pa
-
     if table.column_names.count(name) != 1:
         return False
     kind = table.schema.field(name).type

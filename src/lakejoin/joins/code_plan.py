@@ -100,7 +100,6 @@ def _refining_part(
 
 
 def _programs(found: JoinKey) -> tuple[Program, list[Program]]:
-    """The program of the key, and the program of each rule."""
     ways = [way.program or identity(way.columns[0]) for way in found.key_rules]
     return found.program or identity(found.columns[0]), ways
 

@@ -5,31 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from lakejoin.codegen.frame_code import write_pandas, write_polars, write_pyspark
+from lakejoin.codegen.join_sql import build_join_query
+from lakejoin.codegen.programs import Program
 from lakejoin.errors import NoJoin, import_optional
+from lakejoin.joins.aggregation import AggregatedTable
+from lakejoin.joins.code_plan import plan_join
+from lakejoin.joins.join_inputs import TABLE_NAMES
 from lakejoin.joins.join_key import NO_RULE, JoinKey, RejectedJoin
+from lakejoin.joins.join_report import describe_join, join_values
 from lakejoin.joins.joined_table import JoinedTable
 from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.pairs import Example, example_pairs, join_warnings, pair_table, unmatched_table
 from lakejoin.joins.row_keys import Keys, Pairing, one_to_one_keys
+from lakejoin.render.answer_base import PrintedReport
+from lakejoin.render.html import render_html
+from lakejoin.render.report import Report
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.codegen.programs import Program
-    from lakejoin.joins.aggregation import AggregatedTable
-    from lakejoin.joins.pairs import Example
-    from lakejoin.render.report import Report
-
-
-NAMES = ("the left table", "the right table")
 _ROWS_SHOWN = 10  # in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Join:
+class Join(PrintedReport):
     """How two tables join; false if no join was found.
 
     Rows are made on demand: `batches` for a result larger than memory, or `table` for all of it.
@@ -45,7 +47,7 @@ class Join:
     found: JoinKey | None
     attempts: tuple[RejectedJoin, ...] = ()
     notes: tuple[str, ...] = ()
-    names: tuple[str, str] = NAMES
+    names: tuple[str, str] = TABLE_NAMES
 
     def __bool__(self) -> bool:
         return self.found is not None
@@ -129,8 +131,6 @@ class Join:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to know before using the result."""
-        from lakejoin.joins.pairs import join_warnings
-
         return tuple(join_warnings(self)) if self else ()
 
     # -- rows ----------------------------------------------------------------------------------
@@ -159,14 +159,10 @@ class Join:
 
     def pairs(self, limit: int | None = None) -> pa.Table:
         """The matching pairs of rows: `left_row`, `right_row` and the index of the `step`."""
-        from lakejoin.joins.pairs import pair_table
-
         return pair_table(self, limit)
 
     def examples(self, each: int = 3) -> list[Example]:
         """Some pairs of every step: the value, its rewritten form and its match."""
-        from lakejoin.joins.pairs import example_pairs
-
         return example_pairs(self, each)
 
     def unmatched(
@@ -177,8 +173,6 @@ class Join:
         The columns are `row`, `value`, `nearest` and `distance` (0 to 1; in its unit for joins by
         nearest). The last two are null if nothing is similar or the key has several columns.
         """
-        from lakejoin.joins.pairs import unmatched_table
-
         return unmatched_table(self, side, limit, nearest)
 
     # -- code ----------------------------------------------------------------------------------
@@ -190,55 +184,32 @@ class Join:
 
         `dialect` is `duckdb`, or `standard` for SQL that nearly every system runs.
         """
-        from lakejoin.codegen.join_sql import build_join_query
-        from lakejoin.joins.code_plan import plan_join
-
         tables = (left, self.left), (right, self.right)
         return build_join_query(plan_join(self), *tables, dialect).statement()
 
     def to_pandas_code(self) -> str:
         """The join as a Python function of two pandas DataFrames."""
-        from lakejoin.codegen.frame_code import write_pandas
-        from lakejoin.joins.code_plan import plan_join
-
         return write_pandas(plan_join(self))
 
     def to_polars_code(self) -> str:
         """The join as a Python function of two polars DataFrames."""
-        from lakejoin.codegen.frame_code import write_polars
-        from lakejoin.joins.code_plan import plan_join
-
         return write_polars(plan_join(self))
 
     def to_pyspark_code(self) -> str:
         """The join as a Python function of two Spark DataFrames, using only Spark functions."""
-        from lakejoin.codegen.frame_code import write_pyspark
-        from lakejoin.joins.code_plan import plan_join
-
         return write_pyspark(plan_join(self))
 
     # -- display -------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """The join with the keys of `lakejoin join --json`."""
-        from lakejoin.joins.json_report import join_values
-
         return join_values(self, self.names)
 
     def report(self) -> Report:
         """What the join shows: its steps, with examples, and how many rows match."""
-        from lakejoin.joins.join_report import describe_join
-
         return describe_join(self.to_dict())
 
-    def __repr__(self) -> str:
-        from lakejoin.render.text import render_text
-
-        return render_text(self.report())
-
     def _repr_html_(self) -> str:
-        from lakejoin.render.html import render_html
-
         return render_html(self.report(), self.table(_ROWS_SHOWN) if self else None)
 
     # -- internals -----------------------------------------------------------------------------
@@ -270,8 +241,6 @@ class Join:
     def _rows(self) -> JoinedTable | AggregatedTable:
         if not self.options.aggregate:
             return self.joined
-        from lakejoin.joins.aggregation import AggregatedTable
-
         return AggregatedTable(self.joined, self.options.aggregate)
 
     @property
@@ -293,16 +262,8 @@ class Step:
     program: Program | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The step as JSON values."""
-        return {
-            "kind": self.kind,
-            "words": self.words,
-            "program": str(self.program) if self.program else None,
-            "left_rows": self.left_rows,
-            "right_rows": self.right_rows,
-            "sure": self.sure,
-            "why": self.why,
-        }
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return values | {"program": str(self.program) if self.program else None}
 
 
 def steps_of(join_key: JoinKey, keys: Keys) -> tuple[Step, ...]:

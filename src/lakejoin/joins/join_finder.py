@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from lakejoin.codegen.programs import Program
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.joins.agreement_matcher import match_agreeing, refine_keys
-from lakejoin.joins.join import NAMES, Join
-from lakejoin.joins.join_inputs import plain_columns
+from lakejoin.joins.join import Join
+from lakejoin.joins.join_inputs import TABLE_NAMES, plain_columns
 from lakejoin.joins.join_key import NO_RULE, JoinKey, JoinTask, KeyRule, RejectedJoin, side_words
 from lakejoin.joins.options import TAU, JoinOptions, Progress
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn, encode_keys
@@ -20,9 +22,6 @@ from lakejoin.model import Array
 from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.codegen.programs import Program
     from lakejoin.joins.fuzzy.match_choice import FuzzyMatches, FuzzyOptions
     from lakejoin.joins.nearest.nearest_rows import RowDistances
 
@@ -66,7 +65,8 @@ def _add_fuzzy_rule(task: JoinTask, join_key: JoinKey, of_target: bool) -> JoinK
         pairs = sources[fresh], targets[fresh], matches.distance[fresh]
         codes, distance = _codes_at(join_key, *pairs)
         source_words = str(program) if program else columns[0]
-        words = side_words(join_key.source_side, source_words, _key_words(join_key), "~")
+        key_words = str(join_key.program) if join_key.program else " + ".join(join_key.columns)
+        words = side_words(join_key.source_side, source_words, key_words, "~")
         sure, why = _mean(matches.chance), _fuzzy_why(matches)
         rule = KeyRule("fuzzy", columns, codes, words, sure, why, program, distance)
         best = join_key.with_rule(rule)
@@ -109,10 +109,6 @@ def _match_fuzzy_alone(task: JoinTask) -> JoinKey | None:
     from lakejoin.joins.fuzzy.fuzzy_join import find_fuzzy_join
 
     task.report_progress("looking for columns with similar values")
-    if len(task.options.on) > 1:
-        raise InputError(
-            f"a fuzzy join takes one column of each table; got {len(task.options.on)} pairs"
-        )
     match = find_fuzzy_join(task.left, task.right, _fuzzy_options(task), task.options.on)
     if match is None:
         return None
@@ -178,10 +174,6 @@ def _codes_at(
     return codes, distance
 
 
-def _key_words(join_key: JoinKey) -> str:
-    return str(join_key.program) if join_key.program else " + ".join(join_key.columns)
-
-
 def _mean(values: Array) -> float:
     return float(np.mean(values)) if len(values) else 0.0
 
@@ -203,11 +195,10 @@ def join_tables(
     right: pa.Table,
     options: JoinOptions | None = None,
     progress: Progress | None = None,
-    names: tuple[str, str] = NAMES,
+    names: tuple[str, str] = TABLE_NAMES,
 ) -> Join:
     """Join two tables; the result is false if no join was found.
 
-    >>> import pyarrow as pa
     >>> cities = pa.table({"city": ["Bern", "Zug", "Ulm"], "people": [134, 31, 126]})
     >>> codes = pa.table({"name": ["ULM", "Bern "], "code": ["UL", "BE"]})
     >>> join = join_tables(cities, codes, JoinOptions(on=(("city", "name"),)))
@@ -217,7 +208,7 @@ def join_tables(
     options = options or JoinOptions()
     left, right = plain_columns(left), plain_columns(right)
     _check_columns(left, right, options)
-    table_names = ("", "") if names == NAMES else names
+    table_names = ("", "") if names == TABLE_NAMES else names
     task = JoinTask(left, right, options, progress or (lambda doing: None), table_names)
     join_key: JoinKey | None = None
     for matcher in _MATCHERS[options.by or "auto"]:

@@ -74,8 +74,11 @@ def _distinct(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(pairs))
 
 
+TABLE_NAMES = ("the left table", "the right table")  # of tables without a name
+
+
 def parse_column_pairs(
-    on: Any, left: Sequence[str], right: Sequence[str]
+    on: Any, left: Sequence[str], right: Sequence[str], tables: tuple[str, str] = TABLE_NAMES
 ) -> tuple[tuple[str, str], ...]:
     """Resolve `on` of the Python API: a text, a mapping, or a list of texts and pairs.
 
@@ -92,11 +95,12 @@ def parse_column_pairs(
         items = [on]
     else:
         items = list(on)
-    return tuple(_resolve_pair(item, left, right) for item in items)
+    return tuple(_resolve_pair(item, left, right, tables) for item in items)
 
 
-def _resolve_pair(item: Any, left: Sequence[str], right: Sequence[str]) -> tuple[str, str]:
-    tables = "the left table", "the right table"
+def _resolve_pair(
+    item: Any, left: Sequence[str], right: Sequence[str], tables: tuple[str, str]
+) -> tuple[str, str]:
     if isinstance(item, str):
         return parse_column_pair(item, left, right, *tables)
     pair = (item, item) if isinstance(item, int) else tuple(item)
@@ -182,12 +186,10 @@ class JoinInput:
 
     @property
     def size(self) -> int:
-        """The number of rows."""
         return self.stored[1].rows if self.stored else self.rows.num_rows
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The names of its columns."""
         if self.stored is None:
             return tuple(self.rows.column_names)
         segment, entry = self.stored

@@ -8,14 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.joins.options import JoinOptions, Progress
 from lakejoin.joins.row_keys import NO_KEY, Keys, find_first_rows
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.codegen.programs import Program
     from lakejoin.joins.agreements import Agreement
 
@@ -94,7 +93,6 @@ class JoinKey:
 
     @property
     def target_side(self) -> str:
-        """The side with the key."""
         return "right" if self.source_side == "left" else "left"
 
     @cached_property
@@ -157,10 +155,6 @@ class JoinKey:
         """Add a rule, for source rows that get no key by the others."""
         return replace(self, key_rules=(*self.key_rules, rule))
 
-    def with_refinement(self, refinement: KeyRefinement) -> JoinKey:
-        """Separate rows that share a key."""
-        return replace(self, refinement=refinement)
-
 
 NamePairs = tuple[tuple[str, str], ...]
 
@@ -189,7 +183,6 @@ class JoinTask:
     agreement_cache: dict[Any, list[Agreement]] = field(default_factory=dict)  # see `agreements`
 
     def table(self, side: str) -> pa.Table:
-        """The left or the right table."""
         return self.left if side == "left" else self.right
 
     def text(self, side: str, columns: Sequence[str], program: Program | None) -> pa.Array:

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from lakejoin.joins.options import SUFFIX
 from lakejoin.joins.row_keys import NO_ROW, Keys, Pairing
 from lakejoin.model import Array
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-HOWS = ("inner", "left", "right", "full")
-SUFFIX = "_right"
 _BATCH = 1 << 16
 
 
@@ -77,22 +73,16 @@ class JoinedTable:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the result."""
-        import pyarrow as pa
-
         names = result_names(self.left.column_names, self.right.column_names, self.suffix)
         kinds = [*_takeable_schema(self.left).types, *_takeable_schema(self.right).types]
         return pa.schema(list(zip(names, kinds, strict=True)))
 
     def batches(self, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
-        """All rows, in batches."""
         for begin in range(0, len(self), rows):
             yield self._batch(begin, begin + rows)
 
     def table(self, limit: int | None = None) -> pa.Table:
         """All rows, or the first `limit`."""
-        import pyarrow as pa
-
         end = len(self) if limit is None else max(0, min(limit, len(self)))
         batches = [self._batch(b, min(b + _BATCH, end)) for b in range(0, end, _BATCH)]
         return pa.Table.from_batches(batches, self.schema)
@@ -103,8 +93,6 @@ class JoinedTable:
         return (second, first) if self._mirrored else (first, second)
 
     def _batch(self, begin: int, end: int) -> pa.RecordBatch:
-        import pyarrow as pa
-
         left, right = self.rows(begin, end)
         columns = [*_take_rows(self._left, left), *_take_rows(self._right, right)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -114,7 +102,6 @@ class JoinedTable:
         return _take_rows(self._left, rows)
 
     def right_column(self, index: int) -> pa.Array:
-        """A right column as one array."""
         return _single_chunk(self._right.column(index))
 
     @cached_property
@@ -183,8 +170,6 @@ def result_names(
 
 def _take_rows(table: pa.Table, rows: Array) -> list[pa.Array]:
     """The columns of a single-chunk table at these rows; nulls for `NO_ROW`."""
-    import pyarrow as pa
-
     positions = pa.array(rows, mask=rows == NO_ROW)
     return [_single_chunk(column).take(positions) for column in table.columns]
 
@@ -195,14 +180,10 @@ def _takeable(table: pa.Table) -> pa.Table:
 
 
 def _takeable_schema(table: pa.Table) -> pa.Schema:
-    import pyarrow as pa
-
     return pa.schema(
         [f.with_type(pa.large_string()) if pa.types.is_string(f.type) else f for f in table.schema]
     )
 
 
 def _single_chunk(column: pa.ChunkedArray) -> pa.Array:
-    import pyarrow as pa
-
     return column.chunk(0) if column.num_chunks else pa.array([], column.type)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
-from lakejoin.joins.joined_table import HOWS, SUFFIX
 from lakejoin.model import ValueRules
 
 if TYPE_CHECKING:
     from lakejoin.encoders.factory import EncoderChoice
 
+HOWS = ("inner", "left", "right", "full")
+SUFFIX = "_right"
 MATCH_KINDS = ("auto", "equal", "transform", "fuzzy", "meaning", "nearest")
 TAU = 0.3  # of the largest distance
 
@@ -44,16 +45,12 @@ class MatchOptions:
     encoder: EncoderChoice = None
 
     def for_join(
-        self,
-        on: tuple[tuple[str, str], ...],
-        how: str,
-        by: str | None,
-        rules: ValueRules,
+        self, on: tuple[tuple[str, str], ...], how: str, by: str | None, rules: ValueRules
     ) -> JoinOptions:
         """The options of a join on these columns."""
         options = {option.name: getattr(self, option.name) for option in fields(self)}
         options["aggregate"] = aggregate_functions(self.aggregate)
-        return JoinOptions(on, how, by, rules=rules, **options)
+        return JoinOptions(on=on, how=how, by=by, rules=rules, **options)
 
 
 def aggregate_functions(aggregate: str | Sequence[str] | Mapping[str, str]) -> tuple[str, ...]:
@@ -68,14 +65,13 @@ def aggregate_functions(aggregate: str | Sequence[str] | Mapping[str, str]) -> t
 
 
 @dataclass(frozen=True, slots=True)
-class JoinOptions:
+class JoinOptions(MatchOptions):
     """How to join two tables.
 
     `on` fixes the columns, as pairs of a left and a right name. `by` is how rows may match; the
     default is `auto`: equal values, then learned programs, then fuzzy matching of the unmatched
     rows. Columns named with `on` are joined on equal values first, and more is tried only if no
-    row matches. `one_to_one` gives every row at most one match. `aggregate` combines all matches
-    of a left row into one row, see `aggregation`.
+    row matches. The functions of `aggregate` are in `aggregation`.
 
     >>> JoinOptions(how="outer")
     Traceback (most recent call last):
@@ -83,16 +79,10 @@ class JoinOptions:
     lakejoin.errors.InputError: how must be one of inner, left, right, full, not 'outer'
     """
 
+    aggregate: tuple[str, ...] = ()
     on: tuple[tuple[str, str], ...] = ()
     how: str = "inner"
     by: str | None = None
-    one_to_one: bool = False
-    aggregate: tuple[str, ...] = ()
-    suffix: str = SUFFIX
-    precision: float = 0.9  # least estimated precision of fuzzy matches
-    within: str | float | None = None  # by nearest: largest distance
-    tau: float | None = None  # by meaning: largest distance
-    encoder: EncoderChoice = None
     rules: ValueRules = field(default_factory=ValueRules)
 
     def __post_init__(self) -> None:

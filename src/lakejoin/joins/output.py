@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
 from lakejoin.errors import InputError
 
@@ -43,8 +45,9 @@ def write_table(
     return target.stat().st_size
 
 
-def check_output(path: str | Path) -> None:
-    """Reject a path that cannot be written before any work is done."""
+def check_output(path: str | Path, is_new: bool = False) -> None:
+    """Reject a path that cannot be written, or an existing file if it must be new, before any work
+    is done."""
     target = Path(path)
     _opener(target)
     if target.is_dir():
@@ -53,6 +56,8 @@ def check_output(path: str | Path) -> None:
         raise InputError(f"cannot write {target.name}: folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise InputError(f"cannot write {target}: no permission to create files in {target.parent}")
+    if is_new and target.exists():
+        raise InputError(f"{path} exists already and is never overwritten: name another file")
 
 
 @contextlib.contextmanager
@@ -96,8 +101,6 @@ def _open_draft(draft: Path, target: Path) -> Sink:
 def _delimited(delimiter: str, packed: bool = False) -> Opener:
     @contextlib.contextmanager
     def open_writer(sink: Sink, schema: pa.Schema) -> Iterator[Any]:
-        import pyarrow.csv
-
         options = pyarrow.csv.WriteOptions(delimiter=delimiter)
         with contextlib.ExitStack() as stack:
             # No time stamp, so that the same rows give the same bytes.
@@ -134,8 +137,6 @@ def _as_json(column: pa.Array) -> pa.Array:
 
 
 def _parquet(sink: Sink, schema: pa.Schema) -> Any:
-    import pyarrow.parquet
-
     return pyarrow.parquet.ParquetWriter(sink, schema, compression="zstd")
 
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.codegen.programs import Program
+from lakejoin.codegen.programs import Program, identity
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.joins.row_keys import Pairing, find_first_rows
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.joins.join import Join
 
 _BETWEEN = " · "  # between the columns of a key
@@ -39,8 +39,6 @@ class Example:
 
 def pair_table(join: Join, limit: int | None = None) -> pa.Table:
     """The matching pairs of rows, ordered by left and then by right row."""
-    import pyarrow as pa
-
     if not join:
         nothing = pa.array([], pa.int64())
         return pa.table({"left_row": nothing, "right_row": nothing, "step": nothing})
@@ -90,8 +88,6 @@ def example_pairs(join: Join, each: int) -> list[Example]:
 
 def unmatched_table(join: Join, side: str, limit: int | None, nearest: bool = True) -> pa.Table:
     """The unmatched rows, each with the nearest value of the other side."""
-    import pyarrow as pa
-
     if side not in ("left", "right"):
         raise InputError(f"side must be left or right, not {side!r}")
     join_key, joined = join.known, join.joined
@@ -178,11 +174,6 @@ def _nearest_values(own: Text, other: Text, rows: Array) -> Near:
 
 def _column(table: pa.Table, columns: tuple[str, ...], program: Program | None) -> pa.Array:
     """The texts of a side; a row for which the program gives null keeps its own."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from lakejoin.codegen.programs import identity
-
     plain = apply_program(identity(columns[0]), table)
     if program is None:
         return plain

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakejoin.model import Array, ColumnData, ValueRules, null_id
 from lakejoin.values.column_encoder import encode_query
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 NO_KEY = -1  # of a row that cannot match: a null, or a value missing from the other table
 NO_ROW = -1  # the other side of an unmatched row
@@ -36,7 +33,6 @@ def encode_keys(
 ) -> Keys:
     """Encode pairs of columns as keys by their canonical values; nulls have no key.
 
-    >>> import pyarrow as pa
     >>> left, right = pa.array(["Bern", "Zug", None]), pa.array(["zug ", "Ulm"])
     >>> keys = encode_keys([left], [right], ValueRules())
     >>> keys.left.tolist(), keys.right.tolist()
@@ -53,7 +49,6 @@ def encode_keys(
 class KeyColumn:
     """A column whose values are keys, to look up the values of other columns in.
 
-    >>> import pyarrow as pa
     >>> towns = KeyColumn(encode_query(pa.array(["Bern", "Zug", None, "bern"])))
     >>> towns.codes.tolist(), towns.count
     ([0, 1, -1, 0], 2)
@@ -73,8 +68,6 @@ class KeyColumn:
 
 def _codes_of_pair(left: ColumnData, right: ColumnData) -> Keys:
     """Both columns as codes of the left column's tokens."""
-    import pyarrow.compute as pc
-
     positions = pc.index_in(right.tokens, value_set=left.tokens).fill_null(NO_KEY)
     codes = positions.to_numpy(zero_copy_only=False).astype(np.int64)
     left_codes = spread_values(left, np.arange(len(left.tokens), dtype=np.int64), NO_KEY)

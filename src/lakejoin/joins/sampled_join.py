@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from lakejoin.joins.join import Join
 from lakejoin.joins.join_finder import join_tables
 from lakejoin.joins.learned.row_samples import EXPECTED_PAIRS, PARTICIPATION
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.joins.join import Join
-    from lakejoin.joins.options import JoinOptions
-
+from lakejoin.joins.options import JoinOptions
 
 SAMPLED_METHODS = ("auto", "equal", "transform")
 _WHOLE = 200_000  # rows up to which the smaller table is taken whole

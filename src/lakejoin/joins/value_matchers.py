@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Program, unglue
@@ -29,8 +30,6 @@ from lakejoin.text_format import format_percent
 from lakejoin.values.column_encoder import encode_query
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.joins.learned.program_finder import LearnedJoin
 
 
@@ -223,17 +222,12 @@ def _rows(join_key: JoinKey | None) -> int:
 
 
 def _dates(table: pa.Table, named: list[str]) -> dict[str, ColumnData]:
-    """The columns of dates."""
-    import pyarrow as pa
-
     names = named or uniquely_named(table)
     dates = (n for n in names if not pa.types.is_nested(table[n].type) and _is_date(table[n]))
     return {name: encode_query(table[name]) for name in islice(dates, _COLUMNS)}
 
 
 def _texts(table: pa.Table, named: list[str]) -> list[str]:
-    import pyarrow as pa
-
     kinds = pa.types.is_string, pa.types.is_large_string
     names = named or uniquely_named(table)
     return [name for name in names if any(kind(table[name].type) for kind in kinds)][:_COLUMNS]
@@ -245,8 +239,6 @@ def _is_date(column: pa.ChunkedArray | pa.Array) -> bool:
 
 def _readings(column: pa.ChunkedArray, name: str) -> Iterator[Program]:
     """The parts of a column that are dates, except its whole text."""
-    import pyarrow as pa
-
     few = pa.table({name: column.slice(0, _SAMPLE).cast(pa.large_string())})
     seen = [few[name].to_pylist()]
     for part in readable_parts(name, seen[0]):

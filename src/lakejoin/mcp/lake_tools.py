@@ -11,8 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
+
+from lakejoin import api
 from lakejoin.errors import InputError, UnknownTable
-from lakejoin.inputs import resolve_table
+from lakejoin.formats.file_reader import split_part
+from lakejoin.inputs import LakeTable, resolve_table
+from lakejoin.joins.join import Join
+from lakejoin.joins.options import MatchOptions
+from lakejoin.joins.output import check_output, write_table
+from lakejoin.model import ColumnProfile
 from lakejoin.ranking.join_arguments import join_arguments
 from lakejoin.render.agent import (
     ANSWER_LENGTH,
@@ -28,12 +36,8 @@ from lakejoin.render.report import Row, line
 from lakejoin.text_format import clip, counted, format_percent, seconds, size
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.engines.query import QueryTable
-    from lakejoin.joins.join import Join
-    from lakejoin.lake import Lake, LakeTable
-    from lakejoin.model import ColumnProfile
+    from lakejoin.lake import Lake
     from lakejoin.ranking.answer import FusedAnswer, FusedResult
     from lakejoin.ranking.join_candidates import JoinCandidate
 
@@ -90,8 +94,6 @@ def preview(
 
 
 def _rows(lake: Lake, table: str, begin: int, end: int) -> tuple[pa.Table, int]:
-    from lakejoin.formats.file_reader import split_part
-
     if split_part(table)[0]:
         rows = resolve_table(table, lake.snapshot).rows
         return rows.slice(begin, end - begin), rows.num_rows
@@ -206,7 +208,6 @@ def _search(lake: Lake, table: str, on: list[str] | None, k: int, begin: int) ->
 
 
 def _row(result: FusedResult) -> Row:
-    """A result with the arguments that join it."""
     row = result.row()
     arguments = line(f"to join: {_join_arguments(result.candidates[0])}")
     return replace(row, lines=(*row.lines, arguments))
@@ -252,19 +253,11 @@ def join(
     rows: int = DEFAULT_ROWS,
 ) -> str:
     """Show how two tables join, step by step, and the first rows; with `output`, write all rows."""
-    from lakejoin.joins.join_finder import join_tables
-    from lakejoin.joins.join_inputs import common_value_rules, parse_column_pair
-    from lakejoin.joins.options import JoinOptions
-
     if output is not None:
-        _check_output(output)
-    tables = [resolve_table(name, lake.snapshot) for name in (left, right)]
-    left_rows, right_rows = (table.rows for table in tables)
-    names = left_rows.column_names, right_rows.column_names
-    pairs = tuple(parse_column_pair(text, *names, left, right) for text in parse_names(on))
-    rules = common_value_rules(tables)
-    options = JoinOptions(on=pairs, how=how, by=by, within=within, rules=rules)
-    found = join_tables(left_rows, right_rows, options, lambda doing: None, (left, right))
+        check_output(output, is_new=True)
+    tables = resolve_table(left, lake.snapshot), resolve_table(right, lake.snapshot)
+    options = MatchOptions(within=within)
+    found = api.join(*tables, parse_names(on), how, by, options=options)
     if not found:
         return fitted(
             [f"nothing found: {found.no_join}"], [], [f"note: {note}" for note in found.notes]
@@ -279,18 +272,7 @@ def join(
     return fitted(head[:1], [*head[1:], f"{shown}:", *lines], tail, _LINES_LEFT_OUT)
 
 
-def _check_output(output: str) -> None:
-    """Refuse an unusable output file before the work starts."""
-    from lakejoin.joins.output import check_output
-
-    check_output(output)
-    if Path(output).exists():
-        raise InputError(f"{output} exists already and is never overwritten: name another file")
-
-
 def _write(found: Join, output: str) -> str:
-    from lakejoin.joins.output import write_table
-
     if len(found) > _MOST_ROWS_WRITTEN:
         warnings = "".join(f"; {warning}" for warning in found.warnings)
         raise InputError(

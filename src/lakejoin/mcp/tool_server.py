@@ -215,7 +215,6 @@ def serve_agents(index: str | None) -> None:
 
 
 def make_server(current: CurrentLake) -> Server[Any]:
-    """A server with all tools."""
     import anyio
     from mcp import types
     from mcp.server.lowlevel import Server

@@ -73,51 +73,28 @@ class VectorDistance:
 NearOptions: TypeAlias = ByMeaning | ByDistance
 
 
-@dataclass(frozen=True, slots=True)
-class NearArguments:
-    """The options as the caller passed them; None if not given."""
-
-    tau: Any = None
-    encoder: Any = None
-    measure: str | None = None
-    within: Any = None
-    metric: str | None = None
-
-    def to_options(self, by: str) -> NearOptions | None:
-        """Make the options of a search `by` meaning or distance; reject those that do not apply."""
-        hit = self.measure or MEASURES[0]
-        if by == "meaning":
-            self._refuse(by, "within", "use tau to set how near texts must be")
-            self._refuse(by, "metric", "text vectors are always compared by L2")
-            return ByMeaning(self.tau, self.encoder, hit)
-        if by == "distance":
-            self._refuse(by, "tau", "use within to set how near values must be")
-            self._refuse(by, "encoder", "numbers and coordinates need none")
-            if self.within is None:
-                raise InputError(
-                    "distance search needs a distance: within 500m for coordinates, within 1% or "
-                    "0.5 for numbers"
-                )
-            return ByDistance(self.within, self.metric, hit)
-        for name, goes_with in _GOES_WITH.items():
-            self._refuse(by, name, f"it is for search by {goes_with}")
-        return None
-
-    def _refuse(self, by: str, name: str, why: str) -> None:
-        value = getattr(self, name)
-        if value is not None:
-            shown = f" {value}" if isinstance(value, str | Real) else ""
-            search = "fused search" if by == "fused" else f"search by {by}"
-            raise InputError(f"{name}{shown} does not apply to {search}: {why}")
-
-
-_GOES_WITH = {
-    "tau": "meaning",
-    "encoder": "meaning",
-    "measure": "meaning or distance",
-    "within": "distance",
-    "metric": "distance",
+_MISPLACED = {  # arguments that do not apply to a search, and why
+    "meaning": {"within": "use tau to set how near texts must be"},
+    "distance": {"tau": "use within to set how near values must be"},
 }
+_ELSEWHERE = {"tau": "it is for search by meaning", "within": "it is for search by distance"}
+
+
+def near_options(by: str, tau: Any = None, within: Any = None) -> NearOptions | None:
+    """The options of a search `by` meaning or distance; arguments that do not apply are refused."""
+    passed = {"tau": tau, "within": within}
+    for name, why in _MISPLACED.get(by, _ELSEWHERE).items():
+        if passed[name] is not None:
+            search = "fused search" if by == "fused" else f"search by {by}"
+            raise InputError(f"{name} {passed[name]} does not apply to {search}: {why}")
+    if by == "meaning":
+        return ByMeaning(tau)
+    if by == "distance" and within is None:
+        raise InputError(
+            "distance search needs a distance: within 500m for coordinates, within 1% or 0.5 for "
+            "numbers"
+        )
+    return ByDistance(within) if by == "distance" else None
 
 
 def parse_tau(given: Any) -> float:

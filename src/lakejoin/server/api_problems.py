@@ -30,6 +30,9 @@ STATUS = {
 }
 
 
+_KINDS = ((UnknownTable, "unknown"), (IndexProblem, "damaged"), (MissingDependency, "missing"))
+
+
 class Problem(LakejoinError):
     """An error for the caller: `kind` is a key of `STATUS`, `more` are further JSON fields."""
 
@@ -66,22 +69,13 @@ class Problem(LakejoinError):
         if isinstance(error, Problem):
             return error
         if isinstance(error, LakejoinError):
-            return cls(_kind(error), str(error), **getattr(error, "more", {}))
+            kind = next((kind for known, kind in _KINDS if isinstance(error, known)), "input")
+            return cls(kind, str(error))
         if isinstance(error, MemoryError):
             return cls("memory", "not enough memory for this request")
         if isinstance(error, OSError) and error.strerror:
             return cls("ours", error.strerror)  # without the path, which is private
         return cls("ours", f"unexpected error ({type(error).__name__}); see the server log")
-
-
-def _kind(error: LakejoinError) -> str:
-    if isinstance(error, UnknownTable):
-        return "unknown"
-    if isinstance(error, InputError):
-        return "input"
-    if isinstance(error, IndexProblem):
-        return "damaged"
-    return "missing" if isinstance(error, MissingDependency) else "input"
 
 
 _MOST_CANDIDATES = 5
@@ -108,15 +102,17 @@ def position_at(text: str, offset: int) -> TextPosition:
     return TextPosition(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1, offset)
 
 
+def position_at_byte(text: str, offset: int) -> TextPosition:
+    """The position of the character at an offset in the bytes of UTF-8."""
+    return position_at(text, len(text.encode()[: max(0, offset)].decode(errors="ignore")))
+
+
 class SqlProblem(Problem, InputError):
-    """A statement that cannot run; `line`, `column` and `offset` say where, if known."""
+    """A statement that cannot run; `position` says where, if known."""
 
     def __init__(self, message: str, position: TextPosition | None = None) -> None:
-        at = asdict(position) if position else None
-        super().__init__("sql", message, **({"at": at} if at else {}))
-        self.line = position.line if position else None
-        self.column = position.column if position else None
-        self.offset = position.offset if position else None
+        super().__init__("sql", message, **({"at": asdict(position)} if position else {}))
+        self.position = position
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> SqlProblem:
@@ -175,6 +171,4 @@ def _position(details: dict[str, str], sql: str, before: int) -> TextPosition | 
     position = details.get("position", "")
     if not position.isdecimal():
         return None
-    data = sql.encode()
-    at = min(max(int(position) - before, 0), len(data))
-    return position_at(sql, len(data[:at].decode(errors="ignore")))
+    return position_at_byte(sql, int(position) - before)

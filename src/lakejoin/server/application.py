@@ -18,12 +18,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lakejoin import __version__
 from lakejoin.errors import LakejoinError
 from lakejoin.server.api_problems import Problem
-from lakejoin.server.guard import App, Guard
+from lakejoin.server.guard import Guard
 from lakejoin.server.metrics import MetricsMiddleware
 from lakejoin.server.response_models import PROBLEMS
 from lakejoin.server.routes import job_routes, read_routes, upload_routes
@@ -39,7 +40,7 @@ _NO_PAGE = (
 )
 
 
-def build_application(services: Services) -> App:
+def build_application(services: Services) -> ASGIApp:
     """Build the ASGI app that uvicorn serves."""
 
     @asynccontextmanager

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.child_pool import ChildPool, Listener
@@ -23,9 +25,6 @@ from lakejoin.server.workspace import (
     hash_id,
 )
 from lakejoin.values.plain_columns import is_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Step = Mapping[str, Any]
 

@@ -105,7 +105,6 @@ class DiskCache:
             self.path(id, ending).unlink(missing_ok=True)
 
     def size(self) -> int:
-        """The bytes of all entries."""
         return sum(size for _, size, _ in self._entries())
 
     def evict(self, keep: str = "") -> None:

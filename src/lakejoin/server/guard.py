@@ -11,25 +11,21 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-import json
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.settings import LOOPBACK, Settings
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
 COOKIE = "lakejoin_token"
 UPLOADS = "/api/v1/uploads"
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_BODY_SECONDS = 30.0
+_BODY_SECONDS = 30.0  # for a body to arrive
 _UPLOAD_SECONDS = 300.0
 _HEADERS = {
     "content-security-policy": (
@@ -49,7 +45,7 @@ _HEADERS = {
 class Guard:
     """ASGI middleware: checks requests, and sets security headers on every response."""
 
-    def __init__(self, app: App, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
         self._hosts = _hosts(settings)
@@ -59,8 +55,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         respond = _with_headers(send, scope["path"])
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in
-                   scope["headers"]}  # fmt: skip
+        headers = Headers(scope=scope)
         try:
             self._check_host(headers.get("host", ""))
             _check_origin(scope, headers)
@@ -68,18 +63,18 @@ class Guard:
                 await _set_cookie(respond, token, scope)
                 return
             self._check_token(scope, headers)
-            max_bytes = self._max_bytes(scope)
+            limits, is_upload = self._settings.limits, scope["path"] == UPLOADS
+            max_bytes = limits.upload_bytes if is_upload else limits.body_bytes
             _check_length(headers, max_bytes)
         except Problem as problem:
-            await _refuse(respond, problem)
+            await _refusal(problem)(scope, receive, respond)
             return
         try:
-            limited = _limit_body(receive, max_bytes, _max_seconds(scope))
+            seconds = _UPLOAD_SECONDS if is_upload else _BODY_SECONDS
+            limited = _limit_body(receive, max_bytes, seconds)
             await self._app(scope, limited, respond)
-        except _TooLong:
-            await _refuse(respond, _too_large(max_bytes))
-        except _TooSlow:
-            await _refuse(respond, Problem("slow", "the request took too long to arrive"))
+        except _Aborted as aborted:
+            await _refusal(aborted.problem)(scope, receive, respond)
 
     def _check_host(self, host: str) -> None:
         name = _host_name(host)
@@ -97,13 +92,13 @@ class Guard:
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         return token if token and self._is_token(token) else None
 
-    def _check_token(self, scope: Scope, headers: dict[str, str]) -> None:
+    def _check_token(self, scope: Scope, headers: Headers) -> None:
         if self._settings.token is None or scope["path"] == "/api/v1/health":
             return
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_token(token.strip()):
             return
-        if self._is_token(_cookie(headers.get("cookie", ""))):
+        if self._is_token(cookie_parser(headers.get("cookie", "")).get(COOKIE, "")):
             return
         raise Problem(
             "token",
@@ -114,10 +109,6 @@ class Guard:
     def _is_token(self, text: str) -> bool:
         token = self._settings.token or ""
         return bool(text) and hmac.compare_digest(text.encode(), token.encode())
-
-    def _max_bytes(self, scope: Scope) -> int:
-        limits = self._settings.limits
-        return limits.upload_bytes if scope["path"] == UPLOADS else limits.body_bytes
 
 
 def _hosts(settings: Settings) -> frozenset[str]:
@@ -149,7 +140,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _check_origin(scope: Scope, headers: dict[str, str]) -> None:
+def _check_origin(scope: Scope, headers: Headers) -> None:
     """Refuse requests that a browser sends for a page of another site."""
     site = headers.get("sec-fetch-site")
     navigates = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
@@ -163,7 +154,7 @@ def _check_origin(scope: Scope, headers: dict[str, str]) -> None:
             raise Problem("forbidden", "requests from pages of another site are not allowed")
 
 
-def _check_length(headers: dict[str, str], max_bytes: int) -> None:
+def _check_length(headers: Headers, max_bytes: int) -> None:
     length = headers.get("content-length", "0")
     if not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
         raise _too_large(max_bytes)
@@ -173,17 +164,11 @@ def _too_large(max_bytes: int) -> Problem:
     return Problem("too_large", f"this request is larger than {max_bytes:,} bytes, the limit here")
 
 
-def _max_seconds(scope: Scope) -> float:
-    """How long a body may take to arrive."""
-    return _UPLOAD_SECONDS if scope["path"] == UPLOADS else _BODY_SECONDS
+class _Aborted(BaseException):
+    """The body is not read on. Not an `Exception`, which FastAPI would report as malformed."""
 
-
-class _TooLong(BaseException):
-    """The body is too long. Not an `Exception`, which FastAPI would report as a malformed body."""
-
-
-class _TooSlow(BaseException):
-    """The body takes too long to arrive."""
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
 
 
 def _limit_body(receive: Receive, max_bytes: int, seconds: float) -> Receive:
@@ -199,44 +184,26 @@ def _limit_body(receive: Receive, max_bytes: int, seconds: float) -> Receive:
             async with asyncio.timeout(wait):
                 message = await receive()
         except TimeoutError:
-            raise _TooSlow from None
+            raise _Aborted(Problem("slow", "the request took too long to arrive")) from None
         if not message.get("more_body"):
             deadline = None
         received += len(message.get("body", b""))
         if received > max_bytes:
-            raise _TooLong
+            raise _Aborted(_too_large(max_bytes))
         return message
 
     return receive_limited
 
 
-def _cookie(text: str) -> str:
-    """Our cookie among those that other servers on this host have set, in whatever format.
-
-    >>> _cookie('theirs={"a": 1}; lakejoin_token=secret')
-    'secret'
-    """
-    pairs = (pair.strip().partition("=") for pair in text.split(";"))
-    return next((value for name, _, value in pairs if name == COOKIE), "")
-
-
 def _with_headers(send: Send, path: str) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = list(message.get("headers", []))
-            present = {name.lower() for name, _ in headers}
-            extra = dict(_HEADERS)
-            extra["cache-control"] = (
-                "public, max-age=31536000, immutable"
-                if path.startswith("/assets/") and message["status"] == 200
-                else "no-store"
-            )
-            headers += [
-                (name.encode(), value.encode())
-                for name, value in extra.items()
-                if name.encode() not in present
-            ]
-            message = {**message, "headers": headers}
+            is_asset = path.startswith("/assets/") and message["status"] == 200
+            kept = "public, max-age=31536000, immutable" if is_asset else "no-store"
+            message.setdefault("headers", [])
+            headers = MutableHeaders(scope=message)
+            for name, value in {**_HEADERS, "cache-control": kept}.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return send_with_headers
@@ -251,9 +218,5 @@ async def _set_cookie(send: Send, token: str, scope: Scope) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _refuse(send: Send, problem: Problem) -> None:
-    body = json.dumps({"error": problem.to_dict()}).encode()
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _refusal(problem: Problem) -> JSONResponse:
+    return JSONResponse({"error": problem.to_dict()}, problem.status, {"connection": "close"})

@@ -10,7 +10,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily
 
 if TYPE_CHECKING:
-    from lakejoin.server.guard import App, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
     from lakejoin.server.services import Services
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -39,7 +40,7 @@ class Metrics:
 class MetricsMiddleware:
     """ASGI middleware that counts requests by route."""
 
-    def __init__(self, app: App, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._measures = metrics
 

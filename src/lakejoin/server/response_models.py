@@ -226,11 +226,13 @@ _EVENTS_EXAMPLE = (
 )
 
 
-def long_responses(text: str, example: Document, model: type[BaseModel] | None = None) -> Responses:
+def long_responses(
+    text: str, example: Document, model: type[BaseModel] | None = None, required: bool = True
+) -> Responses:
     """The JSON and event responses of a long request; without a model, the keys of the example are
-    always present."""
+    always present, if `required`."""
     schema: Document = {"type": "object"}
-    if model is None:
+    if required:
         schema["required"] = sorted(example)
     body: Document = {"example": example} if model else {"schema": schema, "example": example}
     events = {"schema": {"type": "string"}, "example": _EVENTS_EXAMPLE}
@@ -330,26 +332,19 @@ PATHS = long_responses(
         "seconds": 0.3,
     },
 )
-GRAPH: Responses = {
-    200: {
-        "description": "Without a table, the keys of `lakejoin graph --json`; with one, the "
-        f"joins around it as `steps`, and how many tables each hop reached. {_EVENTS_TEXT}",
-        "content": {
-            "application/json": {
-                "schema": {"type": "object"},
-                "example": {
-                    "table": "airports.csv",
-                    "id": "lake:airports.csv",
-                    "reached": [3],
-                    "steps": [],
-                    "complete": True,
-                    "kept": True,
-                },
-            },
-            EVENTS: {"schema": {"type": "string"}},
-        },
-    }
-}
+GRAPH = long_responses(
+    "Without a table, the keys of `lakejoin graph --json`; with one, the joins around it as "
+    "`steps`, and how many tables each hop reached.",
+    {
+        "table": "airports.csv",
+        "id": "lake:airports.csv",
+        "reached": [3],
+        "steps": [],
+        "complete": True,
+        "kept": True,
+    },
+    required=False,
+)
 EXPORT: Responses = {
     200: {
         "description": "The file.",

@@ -185,7 +185,6 @@ class ThreadLane:
         self._waiting = 0
 
     async def run(self, work: Callable[..., Result], *args: Any) -> Result:
-        """Run `work` in a thread and return its result."""
         if self._waiting >= _MAX_WAITING:
             raise Problem("busy", "the server is busy; try again in a moment")
         self._waiting += 1

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# Limits that are not told to callers.
+_INTERNAL = ("upload_seconds", "sql_memory", "worker_memory", "body_bytes", "links", "waiting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +39,7 @@ class Limits:
 
     def public_limits(self) -> dict[str, float]:
         """The limits that a caller may hit."""
-        names = (
-            "upload_bytes",
-            "upload_rows",
-            "upload_columns",
-            "upload_cells",
-            "result_rows",
-            "result_bytes",
-            "seconds",
-            "sql_seconds",
-            "cache_bytes",
-            "uploads_bytes",
-        )
-        return {name: getattr(self, name) for name in names}
+        return {name: limit for name, limit in asdict(self).items() if name not in _INTERNAL}
 
 
 @dataclass(frozen=True, slots=True)

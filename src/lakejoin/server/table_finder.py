@@ -9,6 +9,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.compute as pc
+
+from lakejoin.server.table_output import cut_text
 
 if TYPE_CHECKING:
     from lakejoin.lake import Lake
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
     from lakejoin.store.snapshot import Snapshot
 
 _MAX_VALUES = 50  # matching values per segment whose tables are looked up
-_SHOWN = 80  # characters of a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,6 @@ def _hits(snapshot: Snapshot, text: str, deadline: float) -> Iterator[TableHit |
 
 def _by_name(segment: Segment, text: str) -> Iterator[TableHit]:
     """Tables whose file name contains the text first, then other names, short ones first."""
-    import pyarrow.compute as pc
-
     names = segment.catalog.tables["name"]
     dead = set(segment.record.dead)
     matching = np.flatnonzero(pc.match_substring(names, text, ignore_case=True)).tolist()
@@ -81,8 +81,6 @@ def _by_name(segment: Segment, text: str) -> Iterator[TableHit]:
 
 
 def _by_column(segment: Segment, text: str) -> Iterator[TableHit]:
-    import pyarrow.compute as pc
-
     names = segment.catalog.columns["name"]
     columns = np.flatnonzero(pc.match_substring(names, text, ignore_case=True))
     for column in columns.tolist():
@@ -105,7 +103,7 @@ def _by_value(segment: Segment, text: str, deadline: float) -> Iterator[TableHit
             if table not in segment.record.dead:
                 value = texts.take(np.array([code]))[0].as_py()
                 name = segment.catalog.columns["name"][column].as_py()
-                yield TableHit(segment, table, "value", name, _shorten(value))
+                yield TableHit(segment, table, "value", name, cut_text(value))
 
 
 def _columns_of(segment: Segment, code: int) -> list[int]:
@@ -121,7 +119,3 @@ def _table_index(segment: Segment, column: int) -> int:
     """The index of the table that a column belongs to."""
     first = segment.catalog.tables["first"].to_numpy()
     return int(np.searchsorted(first, column, side="right")) - 1
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -9,12 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+import pyarrow.types as t
 
 from lakejoin.model import ColumnType
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.server.workspace import ServedTable
 
 
@@ -85,10 +88,6 @@ class _ChunkSink(io.RawIOBase):
 
 
 def _writer(sink: _ChunkSink, schema: pa.Schema, form: ExportFormat) -> Any:
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
-
     if form == "csv":
         return pa.csv.CSVWriter(sink, schema)
     if form == "parquet":
@@ -102,31 +101,22 @@ def _escape_names(names: Sequence[str]) -> list[str]:
     >>> _escape_names(["=1+1", "a", "-5"])
     ["'=1+1", 'a', '-5']
     """
-    import pyarrow as pa
-
     safe: list[str] = _safe_texts(pa.array(names, pa.large_string())).to_pylist()
     return safe
 
 
 def _safe_schema(schema: pa.Schema) -> pa.Schema:
-    import pyarrow as pa
-
     kinds = [_csv_type(field.type) for field in schema]
     return pa.schema(list(zip(_escape_names(schema.names), kinds, strict=True)))
 
 
 def _csv_type(kind: pa.DataType) -> pa.DataType:
-    import pyarrow as pa
-    import pyarrow.types as t
-
     plain = t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_date(kind)
     return kind if plain or t.is_timestamp(kind) else pa.large_string()
 
 
 def _safe_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Put a `'` before texts that a spreadsheet would run as formulas."""
-    import pyarrow as pa
-
     columns: Sequence[Any] = [
         column.cast(field.type) for column, field in zip(rows.columns, schema, strict=True)
     ]
@@ -138,9 +128,6 @@ def _safe_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _safe_texts(texts: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     is_formula = pc.and_not(
         pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _NUMBER)
     )
@@ -150,14 +137,12 @@ def _safe_texts(texts: Any) -> Any:
 
 _BINS = 20
 _VALUES = 10
-_MAX_VALUE = 80  # characters of a value that is shown
 _NUMBER_TYPES = (ColumnType.INTEGER, ColumnType.DECIMAL)
 
 
 def summarize_column(values: pa.ChunkedArray, column: Mapping[str, Any]) -> dict[str, Any]:
     """Summarize the values of a column; `column` has its name, type and counts.
 
-    >>> import pyarrow as pa
     >>> column = {"column": "n", "type": "integer", "distinct": 3, "nulls": 0, "rows": 4}
     >>> summarize_column(pa.chunked_array([["1", "2", "2", "9"]]), column)["bins"]
     [{'from': 1.0, 'to': 2.0, 'rows': 1}, {'from': 2.0, 'to': 3.0, 'rows': 2}, \
@@ -183,9 +168,6 @@ def summarize_column(values: pa.ChunkedArray, column: Mapping[str, Any]) -> dict
 
 def _numbers(values: pa.ChunkedArray) -> np.ndarray[Any, Any] | None:
     """The cells that are numbers; None if they are less than half."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         try:
             numbers = values.cast(pa.float64(), safe=False)
@@ -221,9 +203,6 @@ def _bins(numbers: np.ndarray[Any, Any], whole: bool) -> list[dict[str, Any]]:
 
 def _days(values: pa.ChunkedArray) -> np.ndarray[Any, Any] | None:
     """The cells as days since 1970; None if less than half are dates."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_temporal(values.type):
         try:
             days = values.cast(pa.timestamp("s"), safe=False).cast(pa.date32(), safe=False)
@@ -247,9 +226,6 @@ def _day_bins(days: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
 
 
 def _frequent(values: pa.ChunkedArray) -> dict[str, Any]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     present = values.drop_null()
     if pa.types.is_nested(present.type):
         present = pa.chunked_array([[str(value) for value in present.to_pylist()]], pa.string())
@@ -258,15 +234,10 @@ def _frequent(values: pa.ChunkedArray) -> dict[str, Any]:
     if not len(rows):
         return {"values": [], "others": 0}
     top = np.argsort(-rows, kind="stable")[:_VALUES]
-    texts = [_shorten(value) for value in counted.field("values").take(top).to_pylist()]
+    texts = [cut_text(str(value)) for value in counted.field("values").take(top).to_pylist()]
     counts = rows[top].tolist()
     frequent = [{"value": text, "rows": n} for text, n in zip(texts, counts, strict=True)]
     return {"values": frequent, "others": int(rows.sum()) - sum(counts)}
-
-
-def _shorten(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= _MAX_VALUE else text[: _MAX_VALUE - 1] + "…"
 
 
 MAX_CELL_LENGTH = 300  # characters of a cell in a list of rows
@@ -276,7 +247,6 @@ _SAFE_INTEGER = 2**53  # JavaScript rounds larger ones
 def rows_to_json(table: pa.Table) -> list[list[Any]]:
     """Convert rows to lists of JSON values; long texts are cut and end in `…`.
 
-    >>> import pyarrow as pa
     >>> rows_to_json(pa.table({"a": ["x", None], "b": [2**60, 1]}))
     [['x', '1152921504606846976'], [None, 1]]
     """
@@ -286,23 +256,21 @@ def rows_to_json(table: pa.Table) -> list[list[Any]]:
 
 def column_to_json(column: pa.ChunkedArray, max_length: int = MAX_CELL_LENGTH) -> list[Any]:
     """Convert a column to JSON values."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         column = pc.utf8_slice_codeunits(column, 0, max_length + 1)
-        return [_cut(cell, max_length) for cell in column.to_pylist()]
+        return [None if cell is None else cut_text(cell, max_length) for cell in column.to_pylist()]
     if pa.types.is_boolean(kind):
         return list(column.to_pylist())
     if pa.types.is_integer(kind):
         return [c if c is None or abs(c) < _SAFE_INTEGER else str(c) for c in column.to_pylist()]
     if pa.types.is_floating(kind):
         return [c if c is None or np.isfinite(c) else str(c) for c in column.to_pylist()]
-    return [_cut(None if cell is None else str(cell), max_length) for cell in column.to_pylist()]
+    return [
+        None if cell is None else cut_text(str(cell), max_length) for cell in column.to_pylist()
+    ]
 
 
-def _cut(text: str | None, longest: int) -> str | None:
-    if text is None or len(text) <= longest:
-        return text
-    return text[: longest - 1] + "…"
+def cut_text(text: str, longest: int = 80) -> str:
+    """At most so many characters of a text, with `…` if it is cut."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from lakejoin.errors import UnreadableFile
 from lakejoin.model import ReadLimits, Skipped, ValueRules
 from lakejoin.server.api_problems import Problem
@@ -19,8 +21,6 @@ from lakejoin.server.settings import Limits
 from lakejoin.server.workspace import ARROW_SUFFIX, DESCRIPTION_SUFFIX, build_description
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.formats.table_stream import TableStream
 
 _CELL_BYTES = 1 << 20
@@ -119,8 +119,6 @@ class _UploadReader:
             self.shelf.commit(id, made)
 
     def _write(self, stream: TableStream, path: Path, encoders: list[Any]) -> int:
-        import pyarrow as pa
-
         rows = 0
         writer = schema = None
         with pa.OSFile(str(path), "wb") as file:
@@ -160,8 +158,6 @@ _TYPED_FORMATS = ("parquet", "arrow", "arrow stream", "orc")
 def _plain_schema(schema: pa.Schema, format: str) -> pa.Schema:
     """The schema to write: the column types of a typed format, else text, since inferred types may
     differ between batches."""
-    import pyarrow as pa
-
     if format in _TYPED_FORMATS:
         return schema.remove_metadata()
     return pa.schema([pa.field(name, pa.large_string()) for name in schema.names])
@@ -170,8 +166,6 @@ def _plain_schema(schema: pa.Schema, format: str) -> pa.Schema:
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch to write. The server maps it without further checks, so it must be valid Arrow with
     valid UTF-8."""
-    import pyarrow as pa
-
     from lakejoin.values.column_encoder import repair_text
     from lakejoin.values.plain_columns import is_text, print_array
 
@@ -206,8 +200,6 @@ def _limit_process(limits: Limits) -> None:
 
 
 def _warm_up(rules: ValueRules) -> None:
-    import pyarrow as pa
-
     from lakejoin.values.column_encoder import ColumnEncoder
 
     encoder = ColumnEncoder("warm", rules)

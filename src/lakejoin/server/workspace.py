@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from lakejoin.lake import CurrentLake
+import pyarrow as pa
+
+from lakejoin.inputs import LakeTable
+from lakejoin.lake import CurrentLake, Lake
 from lakejoin.model import ColumnProfile, ColumnType
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.disk_cache import DiskCache
 from lakejoin.server.settings import Limits
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.formats.table_stream import Table
-    from lakejoin.lake import Lake, LakeTable
 
 
 TableDescription = dict[str, Any]
@@ -37,41 +37,8 @@ _GONE = {
 }
 
 
-class ServedTable(Protocol):
-    """A table that can be shown, searched with and joined, wherever it is stored."""
-
-    id: TableId
-
-    @property
-    def name(self) -> str:
-        """Its display name."""
-
-    @property
-    def identity(self) -> str:
-        """A text that changes whenever its rows do."""
-
-    @property
-    def rows(self) -> int:
-        """How many rows it has."""
-
-    @property
-    def column_names(self) -> Sequence[str]:
-        """The names of its columns, without duplicates."""
-
-    def info(self) -> TableDescription:
-        """Its description, with the keys of `lakejoin columns --json`."""
-
-    def read_rows(
-        self, begin: int, end: int, column_indexes: Sequence[int] | None = None
-    ) -> pa.Table:
-        """Rows [begin, end) of all or some columns."""
-
-    def as_input(self) -> Any:
-        """As input for `lakejoin.join` and `Lake.search`; never a text, which could be a path."""
-
-
 class ServedLakeTable:
-    """A table in the lake."""
+    """A table in the lake. `identity` is a text that changes whenever its rows do."""
 
     def __init__(self, id: TableId, table: LakeTable) -> None:
         self.id = id
@@ -95,6 +62,7 @@ class ServedLakeTable:
         return [column.name for column in self.table.columns()]
 
     def info(self) -> TableDescription:
+        """Its description, with the keys of `lakejoin columns --json`."""
         described = self.table.to_dict()
         del described["dialect"]
         mark_suggested(described["columns"])
@@ -106,6 +74,7 @@ class ServedLakeTable:
         return self.table.to_arrow(min(begin, self.rows), min(end, self.rows), column_indexes)
 
     def as_input(self) -> LakeTable:
+        """As input for `lakejoin.join` and `Lake.search`; never a text, which could be a path."""
         return self.table
 
 
@@ -164,13 +133,15 @@ class StoredTable:
         return Table(self.name, "arrow", self._rows)
 
 
+# A table that can be shown, searched with and joined, wherever it is stored.
+ServedTable = ServedLakeTable | StoredTable
+
+
 def _gone(id: TableId) -> Problem:
     return Problem("gone", _GONE[id.kind], table=str(id))
 
 
 def map_arrow_file(path: Path) -> pa.Table:
-    import pyarrow as pa
-
     with pa.memory_map(str(path)) as file:
         return pa.ipc.open_file(file).read_all()
 
@@ -317,8 +288,4 @@ def hash_id(*values: Any) -> str:
     26
     """
     text = json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return _hash_bytes(text.encode())
-
-
-def _hash_bytes(data: bytes) -> str:
-    return base64.b32encode(hashlib.sha256(data).digest()).decode().lower()[:26]
+    return base64.b32encode(hashlib.sha256(text.encode()).digest()).decode().lower()[:26]

@@ -10,8 +10,7 @@ from lakejoin.errors import InputError, NoJoin
 from lakejoin.joins.code_plan import plan_sampled_join
 from lakejoin.joins.join import Join
 from lakejoin.joins.join_inputs import parse_column_pairs
-from lakejoin.joins.joined_table import SUFFIX
-from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.options import SUFFIX, JoinOptions
 from lakejoin.joins.sampled_join import (
     SAMPLED_METHODS,
     choose_sample_sizes,

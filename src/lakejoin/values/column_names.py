@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, count
 
 from lakejoin.errors import InputError
 from lakejoin.text_format import counted
@@ -52,22 +53,31 @@ def _clean(name: str) -> str:
     return plain.encode("utf-8", "replace").decode()  # JSON can contain lone surrogates
 
 
+def _underscored(name: str, number: int) -> str:
+    return name + "_" * (number - 1)
+
+
 def make_names_unique(
-    names: Iterable[str], taken: Iterable[str] = (), alike: Callable[[str], str] = str
+    names: Iterable[str],
+    taken: Iterable[str] = (),
+    alike: Callable[[str], str] = str,
+    rename: Callable[[str, int], str] = _underscored,
 ) -> list[str]:
-    """Make names unique by appending underscores to those that repeat or are taken.
+    """Make names unique: those that repeat or are taken get underscores, or are renamed with the
+    first number from 2 that makes them unique.
 
     >>> make_names_unique(["n", "n", "mine"], taken=["mine"])
     ['n', 'n_', 'mine_']
     >>> make_names_unique(["N", "n"], alike=str.lower)
     ['N', 'n_']
+    >>> make_names_unique(["a.csv", "b.csv", "a.csv"], rename="{} ({})".format)
+    ['a.csv', 'b.csv', 'a.csv (2)']
     """
     used = set(map(alike, taken))
     unique: list[str] = []
     for original in names:
-        name = original
-        while alike(name) in used:
-            name += "_"
+        renamed = (rename(original, number) for number in count(2))
+        name = next(name for name in chain([original], renamed) if alike(name) not in used)
         used.add(alike(name))
         unique.append(name)
     return unique

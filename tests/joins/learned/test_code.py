@@ -23,7 +23,7 @@ from lakejoin.codegen.program_code import (
     pyspark_expression,
 )
 from lakejoin.codegen.programs import Casing, Constant, Extract, Program, identity
-from lakejoin.codegen.standard_sql import StandardTexts
+from lakejoin.codegen.sql_writers import StandardWriter
 from lakejoin.errors import InputError
 from oracle.programs import COLUMNS, in_python, programs, tables
 from oracle.sqlite import rows_by_sqlite
@@ -53,9 +53,9 @@ def run_sql(program: Program, given: pa.Table) -> list[Any]:
 
 
 def standard(program: Program, table: pa.Table) -> str:
-    texts = StandardTexts(table, lambda name: name)
-    text = texts.of(program, (), "p")
-    return f"SELECT {text} FROM {texts.table('given')} AS p"
+    texts = StandardWriter("given", table, lambda name: name)
+    text = texts.program(program, (), "p")
+    return f"SELECT {text} FROM {texts.source()} AS p"
 
 
 def run_standard(program: Program, given: pa.Table) -> list[Any]:

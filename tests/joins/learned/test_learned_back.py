@@ -32,7 +32,7 @@ from lakejoin.codegen.programs import (
     Runs,
     merge_constants,
 )
-from lakejoin.codegen.standard_sql import StandardTexts
+from lakejoin.codegen.sql_writers import StandardWriter
 from lakejoin.joins.learned.program_finder import LearnedJoin, find_programs
 
 SOME = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
@@ -138,8 +138,8 @@ def by_sql(program: Program, given: pa.Table) -> list[Any]:
 
 
 def by_standard_sql(program: Program, given: pa.Table) -> list[Any]:
-    texts = StandardTexts(given, lambda name: name)
-    query = f"SELECT {texts.of(program, (), 'p')} FROM {texts.table('given')} AS p"
+    texts = StandardWriter("given", given, lambda name: name)
+    query = f"SELECT {texts.program(program, (), 'p')} FROM {texts.source()} AS p"
     return [text for (text,) in duckdb.sql(query).fetchall()]
 
 

@@ -12,14 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import MissingDependency
-from lakejoin.joins.learned.row_pairs import (
+from lakejoin.joins.learned.row_samples import (
+    EXPECTED_PAIRS,
     LONGEST_TEXT,
     RowPair,
     RowPairer,
     _divsufsort,
     distinct_texts,
+    sample_rows,
+    sample_sizes,
 )
-from lakejoin.joins.learned.row_samples import EXPECTED_PAIRS, sample_rows, sample_sizes
 
 texts = st.lists(st.one_of(st.none(), st.text("abcAB ", max_size=8)), max_size=8)
 

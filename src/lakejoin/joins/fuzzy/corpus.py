@@ -91,7 +91,6 @@ class FoldedTexts:
 def fold_texts(values: pa.Array | pa.ChunkedArray) -> FoldedTexts:
     """A column's distinct texts, without nulls and texts without a letter or digit.
 
-    >>> import pyarrow as pa
     >>> column = fold_texts(pa.array(["Bern", None, "?", "Zug", "Bern"]))
     >>> column.texts, column.rows.tolist()
     (['bern', 'zug'], [0, -1, -1, 1, 0])

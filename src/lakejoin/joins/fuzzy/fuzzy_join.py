@@ -52,7 +52,6 @@ def find_fuzzy_join(
 
     With `on`, one pair of columns, only these are tried, and their matches are believed.
 
-    >>> import pyarrow as pa
     >>> left = pa.table({"no": [1, 2, 3], "town": ["Zürich (city)", "BERN", "City of Geneva"]})
     >>> right = pa.table({"name": ["Geneva", "Zurich", "Bern", "Basel"], "area": [16, 88, 52, 24]})
     >>> join = find_fuzzy_join(left, right)
@@ -192,7 +191,6 @@ def fuzzy_matches(
     returned again, and show which words may differ. Nulls, and texts without a letter or digit,
     match nothing.
 
-    >>> import pyarrow as pa
     >>> left = pa.array(["Zürich (city)", "BERN", "City of Geneva", None, "Lugano"])
     >>> right = pa.array(["Geneva", "Zurich", "Bern", "Basel"])
     >>> matches = fuzzy_matches(left, right)
@@ -244,7 +242,6 @@ def _rows(texts: FoldedTexts, keys: FoldedTexts, chosen: FuzzyMatches) -> FuzzyM
 def nearest_texts(left: pa.Array, right: pa.Array, rows: Array) -> tuple[Array, Array]:
     """The nearest right row of each of these left rows, and its distance; (-1, 1.0) if none.
 
-    >>> import pyarrow as pa
     >>> nearest, far = nearest_texts(pa.array(["Bern!", "x"]), pa.array(["Basel", "Bern"]), [0, 1])
     >>> nearest.tolist(), far.tolist()
     ([1, -1], [0.0, 1.0])

@@ -104,7 +104,6 @@ class ProgramEvidence:
 def weigh_programs(
     tables: LearningTables, target: Program, programs: list[LearnedProgram]
 ) -> ProgramEvidence:
-    """Weigh the evidence for these programs on the whole tables."""
     hashes, matches = tables.first_matches(programs)
     outputs, keys = KeyTable(hashes), tables.keys
     shared = int(np.count_nonzero(np.bincount(matches[matches >= 0], minlength=len(keys))))

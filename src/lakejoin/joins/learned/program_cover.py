@@ -25,8 +25,7 @@ from lakejoin.joins.learned.program_scores import (
     fit_case,
     hash_texts,
 )
-from lakejoin.joins.learned.row_pairs import RowPair
-from lakejoin.joins.learned.row_samples import PARTICIPATION, Sample, TextColumn
+from lakejoin.joins.learned.row_samples import PARTICIPATION, RowPair, Sample, TextColumn
 from lakejoin.joins.learned.substrings import Examples
 from lakejoin.joins.learned.target_columns import fills_columns, parts_by_separator
 from lakejoin.model import Array
@@ -121,7 +120,6 @@ class LearningTables:
 def learn_programs(tables: LearningTables, options: LearnOptions) -> list[LearnedProgram]:
     """Learn programs from text columns to a key column, best first; empty if none is good.
 
-    >>> import pyarrow as pa
     >>> names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
     >>> users = pa.array(["alovelace", "aturing", "ghopper", "kgödel"], pa.large_string())
     >>> tables = LearningTables(names, users, Sample(names), TextColumn(users))

@@ -63,7 +63,6 @@ class LearnedJoin:
 
     @property
     def source_columns(self) -> tuple[str, ...]:
-        """The columns that the programs read."""
         return tuple(dict.fromkeys(c for s in self.programs for c in s.program.columns))
 
     @cached_property
@@ -94,7 +93,6 @@ def find_programs(
     `on` restricts the columns, as pairs of a left and a right name. `rules` say which texts are
     equal.
 
-    >>> import pyarrow as pa
     >>> names = ["Barack Obama", "George Bush", "Bill Clinton", "Ronald Reagan"]
     >>> votes = pa.table({"president": names})
     >>> full = ["Reagan, Ronald (1911)", "Bush, George (1946)", "Obama, Barack (1961)"]
@@ -308,8 +306,6 @@ def _join_rows(candidate: _Candidate, rules: ValueRules) -> LearnedJoin:
 def apply_learned(learned: LearnedJoin, left: pa.Table, right: pa.Table, rules: ValueRules) -> Keys:
     """The keys of the rows of two tables; each row's by the first program that gives one.
 
-    >>> import pyarrow as pa
-    >>> from lakejoin.joins.learned.program_finder import find_programs
     >>> left = pa.table({"code": [f"{n * 7919 % 10_007:05}" for n in range(40)]})
     >>> right = pa.table({"id": [f"X-{n * 7919 % 10_007:05}" for n in range(10, 60)]})
     >>> learned = find_programs(left[:20], right[:20])

@@ -43,11 +43,8 @@ _MOST_STRETCHES = 31
 _LONGEST_CUT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramStep:
-    """One operator of a learned program, with all variants that the examples allow."""
-
-    variants: tuple[Operator, ...]
+# One operator of a learned program: all variants that the examples allow.
+ProgramStep = tuple[Operator, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,7 @@ class Learner:
     >>> names = ["Obama, Barack", "Bush, George W.", "Clinton, Bill"]
     >>> targets = ["Barack Obama", "George W. Bush", "Bill Clinton"]
     >>> steps = Learner(examples_of({"n": names}, targets)).steps(np.arange(3), np.arange(1))
-    >>> print(Program(tuple(step.variants[0] for step in steps)))
+    >>> print(Program(tuple(step[0] for step in steps)))
     split(n, ", ")[1] + " " + split(n, ",")[0]
     """
 
@@ -99,7 +96,7 @@ class Learner:
         edges = _best_path(choose_examples(self.examples, rows, useful), self.memory)
         if edges is None or all(isinstance(edge, Constant) for edge in edges):
             return None
-        return tuple(ProgramStep(tuple(_operators_of(edge))) for edge in edges)
+        return tuple(tuple(_operators_of(edge)) for edge in edges)
 
     @cached_property
     def _sharing(self) -> Array:

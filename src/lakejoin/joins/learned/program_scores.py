@@ -26,8 +26,6 @@ _LOOKED_AT = 100
 def coincidence_rate(program: Program, scorer: Scorer) -> float:
     """The rows that match with wrong values, per row that matches with the right ones.
 
-    >>> import pyarrow as pa
-    >>> from lakejoin.joins.learned.program_scores import KeyTable, hash_texts
     >>> numbers = pa.table({"price": [f"{7 * i % 100}.{i * 37 % 100:02}" for i in range(50)]})
     >>> keys = pa.array([f"{i:02}" for i in range(100) if i % 5], pa.large_string())
     >>> cents = Program((Extract("price", ((".", 1),)),))
@@ -123,10 +121,10 @@ class Scorer:
 
     def fit_steps(self, steps: tuple[ProgramStep, ...]) -> Program:
         """The program whose variants, chosen step by step, match the most keys."""
-        chosen = [step.variants[0] for step in steps]
+        chosen = [step[0] for step in steps]
         best = self.score(merge_constants(chosen))
         for index, step in enumerate(steps):
-            for variant in step.variants[1:]:
+            for variant in step[1:]:
                 tried = [*chosen[:index], variant, *chosen[index + 1 :]]
                 score = self.score(merge_constants(tried))
                 if score > best:
@@ -167,7 +165,6 @@ def _with_casing(operator: Operator, casing: Casing, free: set[str]) -> Operator
 def hash_texts(texts: pa.LargeStringArray) -> Array:
     """The hash of every text, 0 if it is null or empty.
 
-    >>> import pyarrow as pa
     >>> hashes = hash_texts(pa.array(["Züg  A", " züg a ", "", None], pa.large_string()))
     >>> bool(hashes[0] == hashes[1]), hashes[2:].tolist()
     (True, [0, 0])
@@ -181,7 +178,6 @@ def hash_texts(texts: pa.LargeStringArray) -> Array:
 class KeyTable:
     """The distinct keys of a column.
 
-    >>> import pyarrow as pa
     >>> keys = KeyTable(hash_texts(pa.array(["Bern", "Ulm", None, "bern"], pa.large_string())))
     >>> len(keys), keys.counts.tolist()
     (2, [2, 1])
@@ -196,6 +192,11 @@ class KeyTable:
 
     def __len__(self) -> int:
         return len(self._distinct)
+
+    @property
+    def share(self) -> float:
+        """The distinct keys per row with a key; 0 if all are the same."""
+        return len(self) / int(self.counts.sum()) if len(self) > 1 else 0.0
 
     def codes_of(self, hashes: Array) -> Array:
         """The code of the key that each text matches, -1 for none."""

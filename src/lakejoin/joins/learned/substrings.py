@@ -102,7 +102,6 @@ class RewrittenSubstrings:
 def rewrite_substrings(substrings: Substrings, memory: RewriteCache) -> RewrittenSubstrings:
     """Rewrite substrings by forms and padding; keep what every example's target contains.
 
-    >>> import numpy as np
     >>> days = examples_of({"day": ["5 March", "12 June"]}, ["05-03", "12-06"])
     >>> substrings = find_substrings(choose_examples(days, np.arange(2), np.arange(1)))
     >>> made = rewrite_substrings(substrings, RewriteCache())

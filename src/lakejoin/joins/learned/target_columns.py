@@ -28,7 +28,6 @@ _SEPARATOR = re.compile(r"[^\w\s]+\s*|\s+[^\w\s]+\s*|\s+")
 def key_targets(texts: pa.Table, named: Sequence[str] = ()) -> dict[Program, KeyTable | None]:
     """The key columns of a text table with their keys; or the named columns, key or not.
 
-    >>> import pyarrow as pa
     >>> table = pa.table({"id": ["1", "2"], "name": ["Bern", "Ulm"]}).cast(
     ...     pa.schema({"id": pa.large_string(), "name": pa.large_string()}))
     >>> [(str(target), len(keys)) for target, keys in key_targets(table).items()]
@@ -92,8 +91,6 @@ def _pairs(texts: pa.Table, keys: set[str]) -> Iterator[Program]:
 
 def _has_words(texts: pa.ChunkedArray | pa.LargeStringArray) -> bool:
     """Whether most of some texts have letters."""
-    import pyarrow.compute as pc
-
     return bool(2 * (pc.sum(pc.match_substring_regex(texts, r"\pL")).as_py() or 0) > len(texts))
 
 
@@ -109,7 +106,6 @@ def _parts(texts: pa.Table, name: str) -> Iterator[Program]:
 def parts_by_separator(texts: pa.Table, name: str) -> Iterator[Program]:
     """The first and last part of a column, by each separator that nearly all rows contain.
 
-    >>> import pyarrow as pa
     >>> towns = pa.table({"town": ["Mobile, AL", "Nome, AK"]})
     >>> [str(part) for part in parts_by_separator(towns, "town")]
     ['split(town, ", ")[0]', 'split(town, ", ")[-1]']
@@ -138,7 +134,6 @@ def text_columns(table: pa.Table) -> pa.Table:
 
     Integers, dates and times are converted to text; other types are skipped.
 
-    >>> import pyarrow as pa
     >>> text_columns(pa.table({"no": [7], "name": ["Bern"], "share": [0.5]})).to_pylist()
     [{'no': '7', 'name': 'Bern'}]
     """
@@ -180,7 +175,6 @@ def is_key(texts: pa.LargeStringArray) -> bool:
 
     A column of consecutive numbers (1, 2, 3 …) is not: it matches any other such column.
 
-    >>> import pyarrow as pa
     >>> [is_key(pa.array(c, pa.large_string())) for c in (["1", "2"], ["Bern", "Ulm"], ["x", "x"])]
     [False, True, False]
     """
@@ -188,7 +182,7 @@ def is_key(texts: pa.LargeStringArray) -> bool:
 
 
 def is_key_table(texts: pa.LargeStringArray, keys: KeyTable) -> bool:
-    if key_share(keys) < UNIQUE:
+    if keys.share < UNIQUE:
         return False
     rows = sample_rows(len(texts), _TYPED, 0)
     kind = encode_query(texts.take(rows)).profile.type
@@ -199,12 +193,7 @@ def is_key_table(texts: pa.LargeStringArray, keys: KeyTable) -> bool:
 
 def uniqueness(texts: pa.LargeStringArray) -> float:
     """The distinct texts per non-null row; 0 if all are the same."""
-    return key_share(KeyTable(hash_texts(texts)))
-
-
-def key_share(keys: KeyTable) -> float:
-    """The distinct keys per row with a key; 0 if all are the same."""
-    return len(keys) / int(keys.counts.sum()) if len(keys) > 1 else 0.0
+    return KeyTable(hash_texts(texts)).share
 
 
 def _is_consecutive(texts: pa.LargeStringArray) -> bool:

@@ -42,7 +42,6 @@ def find_nearest_meanings(
     `lakejoin.encoders.open_encoder` takes. An equal value is always the nearest. With
     `one_to_one`, texts match only if each is the other's nearest.
 
-    >>> import pyarrow as pa
     >>> left, right = pa.array(["mississippi", "x"]), pa.array(["ohio", "missisippi"])
     >>> near = find_nearest_meanings(left, right, encoder="characters")
     >>> near.left_rows.tolist(), near.right_rows.tolist()

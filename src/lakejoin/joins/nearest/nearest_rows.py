@@ -57,7 +57,6 @@ def find_nearest_rows(
     (`"500m"`, `"2km"`, `"3mi"`), a time span for dates and times (`"3 days"`, `"12h"`, `"90 min"`;
     a plain number is days), a number or a share of the left number for numbers (`0.5`, `"1%"`).
 
-    >>> import pyarrow as pa
     >>> quakes = pa.table({"at": ["2020-05-01 13:00:00", "2021-01-01"]})
     >>> days = pa.table({"day": ["2020-05-03", "2020-05-02"]})
     >>> near = find_nearest_rows(quakes, days, [("at", "day")], "12 hours")

@@ -33,7 +33,6 @@ _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?Z?$"
 def kind_of(column: pa.ChunkedArray | pa.Array) -> str:
     """What most values of a column are: number, time or point; "" if none of these.
 
-    >>> import pyarrow as pa
     >>> kind_of(pa.array(["3.5", "7"])), kind_of(pa.array(["1 May 2020", "2020-05-02"]))
     ('number', 'time')
     >>> kind_of(pa.array(["48.1, 11.6"])), kind_of(pa.array(["Ulm"]))
@@ -61,7 +60,6 @@ def numbers_of(column: pa.ChunkedArray | pa.Array) -> Array:
 def times_of(column: pa.ChunkedArray | pa.Array) -> Array:
     """The time of every row in whole microseconds, NaT if it has none.
 
-    >>> import pyarrow as pa
     >>> times_of(pa.array(["1970-01-02 12:00:00", "31 Jan 1970", "?"])).astype(str).tolist()
     ['1970-01-02T12:00:00.000000', '1970-01-31T00:00:00.000000', 'NaT']
     """
@@ -80,7 +78,6 @@ def coordinates_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Array:
     """The (latitude, longitude) of every row: of two columns in that order, or of one with both.
     NaN where they are not valid coordinates.
 
-    >>> import pyarrow as pa
     >>> coordinates_of([pa.array(["48.1", "991", "?"]), pa.array(["11.6", "7", "8"])]).tolist()
     [[48.1, 11.6], [nan, nan], [nan, nan]]
     """

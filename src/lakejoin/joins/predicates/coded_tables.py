@@ -59,7 +59,6 @@ class _LocalColumn:
 def encode_tables(tables: Sequence[pa.Table], rules: ValueRules | None = None) -> CodedTables:
     """Code tables in memory by the canonical values of their cells.
 
-    >>> import pyarrow as pa
     >>> left = pa.table({"town": ["Bern", "Ulm", None], "no": [7, 8, 9]})
     >>> coded = encode_tables([left, pa.table({"city": ["ulm ", "Bonn"], "x": ["9.0", "0"]})])
     >>> [codes.tolist() for table in coded.tables for codes in table.codes]

@@ -71,7 +71,6 @@ class CodedColumn:
 
     @cached_property
     def subject(self) -> str:
-        """What the table is about, by its name."""
         return table_subject(self.table_name)
 
     @cached_property

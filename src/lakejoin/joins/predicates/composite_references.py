@@ -54,6 +54,11 @@ class CompositeReference:
     keys: int
 
     @property
+    def tables(self) -> tuple[int, int]:
+        """The indices of the referring table and of the one with the key."""
+        return self.children[0].table, self.parents[0].table
+
+    @property
     def containment(self) -> float:
         """The share of combinations that are keys."""
         return self.matches / max(self.values, 1)
@@ -87,39 +92,27 @@ def find_composites(
                     )
                 return
             composite = _composite(pairs) if len(pairs) > 1 else None
-            if composite is not None and (
-                composite.coverage >= _ALL or not _is_link(composite, referring)
-            ):
+            if composite is None:
+                continue
+            is_link = all(id(parent) in referring for parent in composite.parents)
+            if not is_link or composite.coverage >= _ALL:
                 yield composite
 
 
 def drop_indirect(composites: Sequence[CompositeReference]) -> list[CompositeReference]:
     """The composites that do not follow from two others through a table in between."""
     complete = {
-        (_child(composite), _parent(composite)): composite.parents
+        composite.tables: composite.parents
         for composite in composites
         if composite.containment == 1
     }
     direct = []
     for composite in composites:
-        child, parent = _child(composite), _parent(composite)
+        child, parent = composite.tables
         between = (to for start, to in complete if start == child and to != parent)
         if not any(complete.get((table, parent)) == composite.parents for table in between):
             direct.append(composite)
     return direct
-
-
-def _child(composite: CompositeReference) -> int:
-    return composite.children[0].table
-
-
-def _parent(composite: CompositeReference) -> int:
-    return composite.parents[0].table
-
-
-def _is_link(composite: CompositeReference, referring: set[int]) -> bool:
-    """Whether every column of the key refers to another table."""
-    return all(id(parent) in referring for parent in composite.parents)
 
 
 def _similar_names(columns: Sequence[CodedColumn]) -> dict[frozenset[int], list[ColumnPair]]:
@@ -178,16 +171,13 @@ def _encode_pairs(
     values = np.union1d(*codes_of)
     tables = []
     for columns in sides:
-        codes = np.stack([_recode_rows(column.coded.rows, values) for column in columns])
+        rows = np.stack([column.coded.rows for column in columns])
+        codes = np.where(rows >= 0, np.searchsorted(values, rows), -1).astype(np.int32)
         tables.append(CodedTable(tuple(column.name for column in columns), codes))
     by_name = {
         (side, column.name): column for side, columns in enumerate(sides) for column in columns
     }
     return CodedTables(tuple(tables), len(values)), by_name
-
-
-def _recode_rows(rows: Array, values: Array) -> Array:
-    return np.where(rows >= 0, np.searchsorted(values, rows), -1).astype(np.int32)
 
 
 def _count_reference(

@@ -125,7 +125,6 @@ def relate_tables(
 ) -> Relations:
     """Find the key relations among tables.
 
-    >>> import pyarrow as pa
     >>> films = pa.table({"film_id": ["f1", "f2", "f3"], "title": ["Alien", "Heat", "Ran"]})
     >>> roles = pa.table({"film": ["f1", "f1", "f3"], "name": ["Ash", "Kane", "Jiro"]})
     >>> tables = [NamedTable("films", lambda: films), NamedTable("roles", lambda: roles)]
@@ -158,7 +157,7 @@ def read_tables(
                         skipped.append(stream)
                     else:
                         table = Table.of(stream)
-                        tables.append(NamedTable(stream.name, _loader(table.rows), table.losses))
+                        tables.append(NamedTable(stream.name, table.to_arrow, table.losses))
         except UnreadableFile as problem:
             if len(files) == 1:
                 raise
@@ -178,10 +177,6 @@ def format_columns(table: str, columns: Sequence[str]) -> str:
     'films.csv(id, year)'
     """
     return f"{table}({', '.join(columns)})"
-
-
-def _loader(rows: pa.Table) -> Callable[[], pa.Table]:
-    return lambda: rows
 
 
 def _losses(tables: Sequence[NamedTable]) -> Iterator[str]:

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.codegen.pasted_command import join_command_line, on_arguments
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.joins.join import Join
 from lakejoin.joins.join_finder import join_tables
@@ -27,7 +26,6 @@ from lakejoin.joins.predicates.predicate_finder import (
 from lakejoin.joins.predicates.predicate_join import (
     join_rows,
     name_joined_columns,
-    unique_labels,
     write_chain,
     write_sql,
 )
@@ -40,8 +38,11 @@ from lakejoin.joins.predicates.predicate_text import (
 )
 from lakejoin.joins.predicates.preferences import Facts, Preference, find_preferences
 from lakejoin.model import Array
-from lakejoin.render.answer_base import AnswerBase
+from lakejoin.quoting import join_command_line, on_arguments
+from lakejoin.render.answer_base import AnswerBase, PrintedReport
+from lakejoin.render.html import render_html
 from lakejoin.render.report import Report
+from lakejoin.values.column_names import make_names_unique
 
 _ROWS_SHOWN = 3  # of a join
 _MOST_PAIRS = 8  # in a command; a predicate with more is reduced to those that suffice
@@ -85,7 +86,7 @@ class PredicateTables:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JoinPredicate:
+class JoinPredicate(PrintedReport):
     """Pairs of columns that must all be equal, with the facts and the result of their join.
 
     >>> people, calls = {"id": [1, 2, 3]}, {"caller": [2, 2, 3, 1]}
@@ -178,7 +179,8 @@ class JoinPredicate:
         """The join of two tables by this predicate."""
         if not self.tables.are_two:
             raise InputError(_AS_CODE)
-        options = JoinOptions(self.found.on, how, "equal", rules=self.tables.options.rules)
+        rules = self.tables.options.rules
+        options = JoinOptions(on=self.found.on, how=how, by="equal", rules=rules)
         left, right = self.tables.sides
         return join_tables(left.rows, right.rows, options, None, (left.name, right.name))
 
@@ -233,15 +235,11 @@ class JoinPredicate:
         words = on_arguments(pairs, left.columns, right.columns)
         return join_command_line(left.name, right.name, [*words, "--by", "equal"], index)
 
-    def __repr__(self) -> str:
-        from lakejoin.render.text import render_text
-
-        return render_text(predicate_report(self))
+    def report(self) -> Report:
+        return predicate_report(self)
 
     def _repr_html_(self) -> str:
-        from lakejoin.render.html import render_html
-
-        return render_html(predicate_report(self), self.table(_ROWS_SHOWN))
+        return render_html(self.report(), self.table(_ROWS_SHOWN))
 
     @cached_property
     def _inner(self) -> Join:
@@ -278,7 +276,7 @@ class Predicates(AnswerBase[JoinPredicate]):
     def from_dict(cls, data: Mapping[str, Any]) -> Predicates:
         """Read the JSON of `lakejoin predicates --json`."""
         sides = tuple(JoinInput(table["table"], _refuse_rows) for table in data["tables"])
-        labels = unique_labels([side.name for side in sides])
+        labels = _unique_labels(sides)
         tables = PredicateTables(sides, labels, None, PredicateOptions(data["prefer"]))
         sizes = tuple(table["rows"] for table in data["tables"])
         results = tuple(
@@ -329,7 +327,6 @@ def best_predicates(
 ) -> Predicates:
     """Find the best predicates over these tables.
 
-    >>> import pyarrow as pa
     >>> from lakejoin.joins.join_inputs import loaded_input
     >>> people = pa.table({"id": [1, 2, 3], "boss": [3, 3, 1]})
     >>> calls = pa.table({"caller": [2, 2, 3, 1, 3], "minutes": [1, 3, 3, 2, 1]})
@@ -346,9 +343,7 @@ def best_predicates(
     report = progress or (lambda doing: None)
     report("reading values")
     coded = encode_sides(sides, options.rules)
-    tables = PredicateTables(
-        tuple(sides), unique_labels([side.name for side in sides]), coded, options
-    )
+    tables = PredicateTables(tuple(sides), _unique_labels(sides), coded, options)
     report("looking for predicates")
     found = find_predicates(coded, options, report)
     best = {
@@ -368,6 +363,10 @@ def _listed(pairs: Iterable[Iterable[str | tuple[str, str]]]) -> list[list[str |
     return [
         [column if isinstance(column, str) else list(column) for column in pair] for pair in pairs
     ]
+
+
+def _unique_labels(sides: Iterable[JoinInput]) -> tuple[str, ...]:
+    return tuple(make_names_unique((side.name for side in sides), rename="{} ({})".format))
 
 
 def _refuse_rows() -> NoReturn:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from numbers import Integral
+from operator import ge
 
 import pyarrow as pa
 
@@ -81,7 +82,8 @@ class MultiTableSearch(PredicateSearch):
         """The predicate with all pairs that are equal in every row of its join."""
         pairs = list(members)
         for index, alone in enumerate(self._facts_alone):
-            if index not in pairs and _involves(alone, facts) and self._adds_nothing(pairs, index):
+            involves = all(map(ge, alone.involved, facts.involved))
+            if index not in pairs and involves and self._adds_nothing(pairs, index):
                 pairs.append(index)
         return tuple(sorted(pairs))
 
@@ -202,10 +204,6 @@ class MultiTableSearch(PredicateSearch):
         return len(set(component))
 
 
-def _involves(alone: Facts, facts: Facts) -> bool:
-    return all(a >= b for a, b in zip(alone.involved, facts.involved, strict=True))
-
-
 ColumnRef = tuple[int, str]  # table index and column name
 Pair = tuple[ColumnRef, ColumnRef]
 
@@ -270,7 +268,6 @@ def find_predicates(
 ) -> PredicateResults:
     """Find the best predicates over two or more tables.
 
-    >>> import pyarrow as pa
     >>> people = pa.table({"id": [1, 2, 3], "boss": [3, 3, 1], "town": ["Bern", "Ulm", "Ulm"]})
     >>> calls = pa.table({"caller": [2, 2, 3, 1, 3], "minutes": [1, 3, 3, 2, 1]})
     >>> results = find_predicates([people, calls])
@@ -279,8 +276,6 @@ def find_predicates(
     """
     options = options or PredicateOptions()
     coded = tables if isinstance(tables, CodedTables) else encode_tables(tables, options.rules)
-    if len(coded.tables) < 2:
-        raise InputError("a predicate needs at least two tables: name another one")
     rankings = [Ranking(preference, options.n) for preference in find_preferences(options.prefer)]
     kind = TwoTableSearch if len(coded.tables) == 2 else MultiTableSearch
     search = kind(coded, rankings, options.pruning, options.most, progress or (lambda doing: None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,15 @@ import numpy as np
 
 from lakejoin.codegen.frame_code import write_pandas, write_polars, write_pyspark
 from lakejoin.codegen.join_plan import ComparedSide, JoinPlan, PlanPart
-from lakejoin.codegen.join_sql import check_names, make_writers, select_columns
+from lakejoin.codegen.join_sql import check_names, select_columns
 from lakejoin.codegen.programs import identity
 from lakejoin.codegen.sql_query import SqlQuery, replace_texts
+from lakejoin.codegen.sql_writers import make_writers
 from lakejoin.joins.code_plan import plan_column_pair
 from lakejoin.joins.joined_table import result_names
-from lakejoin.joins.predicates.coded_tables import CodedTable, CodedTables
+from lakejoin.joins.predicates.coded_tables import CodedTables
 from lakejoin.joins.predicates.predicate_finder import ColumnRef, Pair
+from lakejoin.joins.row_keys import Keys, Pairing, combine_keys
 from lakejoin.model import Array
 from lakejoin.quoting import comment_lines, quote_backticks
 from lakejoin.values.column_names import make_names_unique
@@ -26,7 +29,7 @@ from lakejoin.values.column_names import make_names_unique
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.join_predicate import JoinPredicate
 
-BATCH = 1 << 14
+BATCH = 1 << 18
 
 
 def join_rows(coded: CodedTables, pairs: Sequence[Pair]) -> Iterator[list[Array]]:
@@ -39,11 +42,8 @@ def join_rows(coded: CodedTables, pairs: Sequence[Pair]) -> Iterator[list[Array]
     [[[0, 2, 2], [2, 0, 1]]]
     """
     order = join_order(len(coded.tables), pairs)
-    steps = [_step(coded, table, order[:rank], pairs) for rank, table in enumerate(order)][1:]
-    for begin in range(0, coded.tables[order[0]].rows, BATCH):
-        end = min(begin + BATCH, coded.tables[order[0]].rows)
-        for rows in _extend_rows([np.arange(begin, end)], steps):
-            yield [rows[order.index(table)] for table in range(len(order))]
+    for rows in _extend_rows(coded, [np.arange(coded.tables[order[0]].rows)], order, pairs):
+        yield [rows[order.index(table)] for table in range(len(order))]
 
 
 def join_order(tables: int, pairs: Sequence[Pair]) -> list[int]:
@@ -63,96 +63,30 @@ def _both(pair: Pair) -> tuple[Pair, Pair]:
     return pair, (pair[1], pair[0])
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """A further table: its rows by their keys, and how earlier tables get the same keys."""
-
-    codes: tuple[tuple[int, Array], ...]  # of earlier tables: rank in the order, codes
-    count: int  # of all codes
-    levels: tuple[Array, ...]  # distinct keys of the first column, of the first two, and so on
-    rows: Array  # rows with a key, ordered by key
-    starts: Array  # of each key among the rows
-
-    def keys(self, joined: Sequence[Array]) -> Array:
-        """The key id of each joined row, -1 for none."""
-        key_ids = np.zeros(len(joined[0]), np.int64)
-        for (rank, codes), level in zip(self.codes, self.levels, strict=True):
-            key_ids = _positions(_combine_codes(key_ids, codes[joined[rank]], self.count), level)
-        return key_ids
-
-
-def _step(coded: CodedTables, table: int, before: Sequence[int], pairs: Sequence[Pair]) -> _Step:
-    coded_table = coded.tables[table]
-    own_codes, earlier_codes = [], []
-    for (new, name), (old, old_name) in (ends for pair in pairs for ends in _both(pair)):
-        if new == table and old in before:
-            own_codes.append(_codes(coded_table, name))
-            earlier_codes.append((before.index(old), _codes(coded.tables[old], old_name)))
-    levels: list[Array] = []
-    key_ids = np.zeros(coded_table.rows, np.int64)
-    for codes in own_codes:
-        combined = _combine_codes(key_ids, codes, coded.count)
-        levels.append(np.unique(combined[combined >= 0]))
-        key_ids = _positions(combined, levels[-1])
-    rows = np.flatnonzero(key_ids >= 0)
-    rows = rows[np.argsort(key_ids[rows], kind="stable")]
-    size = len(levels[-1]) if levels else 0
-    starts = np.searchsorted(key_ids[rows], np.arange(size + 1))
-    return _Step(tuple(earlier_codes), coded.count, tuple(levels), rows, starts)
-
-
-def _codes(table: CodedTable, name: str) -> Array:
-    return np.asarray(table.codes[table.columns.index(name)])
-
-
-def _combine_codes(key_ids: Array, codes: Array, count: int) -> Array:
-    """Combine two numbers to one, -1 if either is missing."""
-    missing = (key_ids < 0) | (codes < 0)
-    return np.where(missing, -1, key_ids * count + codes.astype(np.int64))
-
-
-def _positions(values: Array, distinct: Array) -> Array:
-    """The position of each value among sorted distinct ones, -1 if missing."""
-    if not len(distinct):
-        return np.full(len(values), -1, np.int64)
-    at = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
-    return np.where(distinct[at] == values, at, -1)
-
-
-def _extend_rows(joined: list[Array], steps: Sequence[_Step]) -> Iterator[list[Array]]:
-    """Join these rows with all further tables."""
-    if not steps:
-        if len(joined[0]):
-            yield joined
+def _extend_rows(
+    coded: CodedTables, joined: list[Array], order: Sequence[int], pairs: Sequence[Pair]
+) -> Iterator[list[Array]]:
+    """Join these rows of the first tables in the order with all further tables."""
+    if len(joined) == len(order):
+        yield joined
         return
-    step = steps[0]
-    keys = step.keys(joined)
-    matched = np.flatnonzero(keys >= 0)
-    first = step.starts[keys[matched]]
-    ends = np.cumsum(step.starts[keys[matched] + 1] - first)
-    total = int(ends[-1]) if len(ends) else 0
-    for begin in range(0, total, BATCH):
-        positions = np.arange(begin, min(begin + BATCH, total))
-        at = np.searchsorted(ends, positions, side="right")
-        offset = positions - np.where(at > 0, ends[at - 1], 0)
-        partners = step.rows[first[at] + offset]
-        rows = matched[at]
-        yield from _extend_rows([*(indices[rows] for indices in joined), partners], steps[1:])
+    before, table = order[: len(joined)], order[len(joined)]
+    linking = [
+        Keys(_codes(coded, old)[joined[before.index(old[0])]], _codes(coded, new), coded.count)
+        for new, old in (ends for pair in pairs for ends in _both(pair))
+        if new[0] == table and old[0] in before
+    ]
+    pairing = Pairing(reduce(combine_keys, linking))
+    for begin in range(0, len(pairing), BATCH):
+        rows, partners = pairing.rows(begin, begin + BATCH)
+        yield from _extend_rows(
+            coded, [*(indices[rows] for indices in joined), partners], order, pairs
+        )
 
 
-def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
-    """Make table names unique by numbering repeated ones.
-
-    >>> unique_labels(["a.csv", "b.csv", "a.csv"])
-    ('a.csv', 'b.csv', 'a.csv (2)')
-    """
-    labels: list[str] = []
-    for name in names:
-        label, number = name, 2
-        while label in labels:
-            label, number = f"{name} ({number})", number + 1
-        labels.append(label)
-    return tuple(labels)
+def _codes(coded: CodedTables, column: ColumnRef) -> Array:
+    table = coded.tables[column[0]]
+    return np.asarray(table.codes[table.columns.index(column[1])], np.int64)
 
 
 def name_joined_columns(columns: Sequence[Sequence[str]]) -> list[str]:

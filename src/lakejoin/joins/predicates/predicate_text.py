@@ -72,14 +72,11 @@ def weak_pair_notes(predicate: JoinPredicate) -> Iterator[str]:
 
 
 def _shared_values(predicate: JoinPredicate, pair: tuple[tuple[int, str], tuple[int, str]]) -> int:
-    masks = []
-    for table, name in pair:
-        coded = predicate.tables.coded.tables[table]
-        codes = coded.codes[coded.columns.index(name)]
-        used = np.zeros(predicate.tables.coded.count, np.bool_)
-        used[codes[codes >= 0]] = True
-        masks.append(used)
-    return int(np.count_nonzero(masks[0] & masks[1]))
+    columns = []
+    for index, name in pair:
+        table = predicate.tables.coded.tables[index]
+        columns.append(table.codes[table.columns.index(name)])
+    return int(np.count_nonzero(np.intersect1d(*columns) >= 0))
 
 
 def search_notes(found: Predicates) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 from math import inf, isnan, log2
 from numbers import Real
 from operator import attrgetter
@@ -217,7 +217,8 @@ def find_preferences(
     for preference in map(find_preference, names):
         taken = {*chosen, *(() if preference in PREFERENCES else _NAMES)}
         if preference not in chosen.values():
-            name = next(name for name in _number_names(preference.name) if name not in taken)
+            numbered = (f"{preference.name} {number}" for number in count(2))
+            name = next(name for name in chain([preference.name], numbered) if name not in taken)
             chosen[name] = replace(preference, name=name)
     return tuple(chosen.values())
 
@@ -225,13 +226,8 @@ def find_preferences(
 _NAMES = frozenset(preference.name for preference in PREFERENCES)
 
 
-def _number_names(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name} {number}" for number in count(2))
-
-
 def _custom(score: Callable[[Facts], float]) -> Preference:
-    bound: Score = getattr(score, "bound", _unbounded)
+    bound: Score = getattr(score, "bound", lambda facts: inf)
     name = str(getattr(score, "__name__", type(score).__name__))
     when = "a custom preference"
     return Preference(name, "", when, _check_score(score, name), _check_score(bound, name))
@@ -247,7 +243,3 @@ def _check_score(score: Score, name: str) -> Score:
         return value
 
     return checked
-
-
-def _unbounded(facts: Facts) -> float:
-    return inf

@@ -36,11 +36,9 @@ class GroupedRows:
     some: tuple[Array, Array]
 
     def facts(self, pair: Codes, sizes: tuple[int, int]) -> Facts:
-        """The facts with a further pair."""
         return _split(self, pair, sizes)[0]
 
     def with_pair(self, pair: Codes, sizes: tuple[int, int]) -> Groups:
-        """The groups with a further pair."""
         from lakejoin.kernels.predicate_groups import collect_slot_rows, index_slots
 
         facts, counts, slots = _split(self, pair, sizes)

@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from lakejoin.codegen.sql_query import SqlQuery, SqlTable, indent, name_query
+from lakejoin.engines.query import find_origin
 from lakejoin.quoting import quote_backticks, quote_identifier
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.jobs.join_jobs import MATCH_OPTIONS, Job, JoinRequest, Json, compute_join
@@ -15,8 +18,6 @@ from lakejoin.server.sql.statement_runner import TargetType
 from lakejoin.server.workspace import ServedLakeTable, ServedTable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.joins.join import Join
 
 _ARGUMENTS = ("on", "how", "by")
@@ -303,7 +304,6 @@ def _sql_clause(name: str, before: str, step: ChainSql) -> str:
 def _reader_function(source: ChainSource) -> str:
     """The DuckDB call that reads the file as lakejoin does; empty if there is none."""
     from lakejoin.codegen.file_join import reader_call
-    from lakejoin.engines.query import find_origin
 
     table = source.table
     if not isinstance(table, ServedLakeTable):
@@ -361,7 +361,6 @@ _DATES = ("DATE", "TIMESTAMP")
 def infer_casts(rows: pa.Table, info: dict[str, Any]) -> tuple[ColumnCast, ...]:
     """The cast of each text column that contains only numbers, dates or booleans.
 
-    >>> import pyarrow as pa
     >>> about = [{"type": "integer", "date_format": ""}, {"type": "text", "date_format": ""}]
     >>> infer_casts(pa.table({"n": ["1", None], "t": ["a", "b"]}), {"columns": about})
     (ColumnCast(column='n', type='BIGINT', sql='TRY_CAST("n" AS BIGINT)', parses_dates=False),)

@@ -8,11 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from lakejoin import api
 from lakejoin.errors import InputError
 from lakejoin.joins.join_inputs import loaded_input
-from lakejoin.joins.json_report import join_report
+from lakejoin.joins.join_report import join_report
 from lakejoin.joins.options import MatchOptions
+from lakejoin.model import ColumnProfile
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.job_loop import ProgressReporter
 from lakejoin.server.table_output import rows_to_json
@@ -25,10 +28,7 @@ from lakejoin.server.workspace import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.joins.join import Join
-    from lakejoin.model import ColumnProfile
 
 
 Json = dict[str, Any]
@@ -147,8 +147,6 @@ def store_join(job: Job) -> Json:
 
 
 def _write(job: Job, join: Join, indexes: Sequence[int], path: Path) -> None:
-    import pyarrow as pa
-
     schema = pa.schema([join.schema.field(index) for index in indexes])
     done = 0
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
@@ -175,15 +173,17 @@ def _column_indexes(names: Sequence[str], columns: Sequence[str] | None) -> list
 
 def _sample_rows(join: Join, report: Json, limit: int) -> Json:
     """Some matched rows, then some unmatched rows of each side."""
-    if join.options.aggregate:
-        return _aggregated_rows(join, report, limit)
+    columns = _preview_columns(join, report)
+    if join.options.aggregate:  # all rows count as matched
+        rows = [{"cells": cells, "met": "both"} for cells in rows_to_json(join.table(limit))]
+        return {"columns": columns, "rows": rows}
     unmatched_limit = max(1, limit // 5)
     pairs = join.pairs(limit)
     rows = list(_matched_rows(join, pairs))
     for side in ("left", "right"):
         unmatched = join.unmatched(side, unmatched_limit, nearest=False).column("row")
         rows += _unmatched_rows(join, side, unmatched)
-    return {"columns": _preview_columns(join, report), "rows": rows}
+    return {"columns": columns, "rows": rows}
 
 
 def _matched_rows(join: Join, pairs: pa.Table) -> Iterator[Json]:
@@ -202,30 +202,14 @@ def _unmatched_rows(join: Join, side: str, rows: Any) -> Iterator[Json]:
 
 def _preview_columns(join: Join, report: Json) -> list[Json]:
     left_width = join.left.num_columns
-    keys = {
-        *(join.left.column_names.index(name) for name in report["left_columns"]),
-        *(left_width + join.right.column_names.index(name) for name in report["right_columns"]),
-    }
+    keys = {join.left.column_names.index(name) for name in report["left_columns"]}
+    if not join.options.aggregate:  # which drops and renames right columns
+        right = join.right.column_names
+        keys |= {left_width + right.index(name) for name in report["right_columns"]}
     return [
         {"name": name, "side": "left" if index < left_width else "right", "key": index in keys}
         for index, name in enumerate(join.schema.names)
     ]
-
-
-def _aggregated_rows(join: Join, report: Json, limit: int) -> Json:
-    """The first rows of an aggregated join; all of them count as matched."""
-    table = join.table(limit)
-    left_width = join.left.num_columns
-    columns = [
-        {
-            "name": name,
-            "side": "left" if index < left_width else "right",
-            "key": index < left_width and name in report["left_columns"],
-        }
-        for index, name in enumerate(table.column_names)
-    ]
-    rows = [{"cells": cells, "met": "both"} for cells in rows_to_json(table)]
-    return {"columns": columns, "rows": rows}
 
 
 def _select_columns(sample: Json, columns: Sequence[str] | None) -> Json:
@@ -260,8 +244,6 @@ def describe_result(job: Job) -> Json:
 
 def write_arrow(job: Job) -> Json:
     """Write a table in the lake as an Arrow file under the job's id, for code that reads files."""
-    import pyarrow as pa
-
     workspace, table = job.workspace, job.open()
     with workspace.results.temporary_path() as made:
         path = made.with_suffix(workspace.results.suffixes[0])
@@ -298,7 +280,6 @@ def write_description(workspace: Workspace, path: Path, name: str, about: Json) 
 
 
 def _profile_columns(rows: pa.Table, rules: Any) -> Sequence[ColumnProfile]:
-    """Profile each column by the rules of the index."""
     from lakejoin.search.query_tables import FrameTable
 
     table = FrameTable(rows, rules)

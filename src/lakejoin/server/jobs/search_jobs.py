@@ -6,22 +6,24 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from lakejoin.engines.query import QueryTable
 from lakejoin.errors import InputError
-from lakejoin.search.options import DEFAULT_K, NearArguments, SearchOptions
+from lakejoin.inputs import resolve_table
+from lakejoin.search.options import DEFAULT_K, SearchOptions, near_options
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.jobs.join_jobs import Job, JoinRequest, Json, compute_join
 from lakejoin.server.workspace import ServedLakeTable, ServedTable
+from lakejoin.store.catalog import TableEntry
+from lakejoin.store.snapshot import Snapshot
+from lakejoin.values.column_names import find_column
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.engines.query import QueryTable
     from lakejoin.ranking.answer import FusedAnswer, FusedResult
     from lakejoin.ranking.join_candidates import JoinCandidate
     from lakejoin.search.answer import Answer
     from lakejoin.search.result import Result
-    from lakejoin.store.catalog import TableEntry
-    from lakejoin.store.snapshot import Snapshot
 
 
 _OPTIONS = ("k", "min", "tau", "within")
@@ -111,10 +113,8 @@ def _answers(job: Job, query_table: ServedTable, partial: bool = False) -> Itera
             job.progress("verifying results")
         return
     job.progress("searching")
-    near = NearArguments(options.pop("tau", None), within=options.pop("within", None))
-    search_options = SearchOptions(
-        by, others=request["others"], near=near.to_options(by), **options
-    )
+    near = near_options(by, options.pop("tau", None), options.pop("within", None))
+    search_options = SearchOptions(by, others=request["others"], near=near, **options)
     yield lake.search_with(table, on, search_options)
 
 
@@ -140,7 +140,6 @@ def _fused_result_fields(result: FusedResult) -> Json:
 
 
 def _join_request(candidate: JoinCandidate, right: str) -> Json:
-    """The request that joins by a candidate."""
     from lakejoin.ranking.join_arguments import join_arguments
 
     options = join_arguments(candidate)
@@ -265,7 +264,6 @@ def match_columns(
     """Compare a column of the query table with one of a lake table, as a search would; None if they
     share nothing or the tables are copies."""
     from lakejoin.search.searcher import Searcher
-    from lakejoin.values.column_names import find_column
 
     query_table = _query_table(snapshot, served_table)
     segment_index, entry = _locate_table(snapshot, table)
@@ -280,7 +278,6 @@ def match_columns(
 
 
 def _query_table(snapshot: Snapshot, mine: ServedTable) -> QueryTable:
-    from lakejoin.inputs import resolve_table
     from lakejoin.search.query_tables import IndexedTable
 
     if isinstance(mine, ServedLakeTable):

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response, Streami
 from lakejoin import __version__
 from lakejoin.server import response_models
 from lakejoin.server.api_problems import Problem
+from lakejoin.server.metrics import render_metrics
 from lakejoin.server.services import Services, ServicesDependency
 from lakejoin.server.table_finder import find_by_text
 from lakejoin.server.table_output import (
@@ -198,7 +199,5 @@ async def health(services: ServicesDependency) -> JSONResponse:
 @health_router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(services: ServicesDependency) -> Response:
     """Metrics in Prometheus text format."""
-    from lakejoin.server.metrics import render_metrics
-
     text, kind = await services.run_quick(render_metrics, services)
     return Response(text, media_type=kind)

@@ -23,7 +23,13 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-from lakejoin.server.api_problems import SqlProblem, TextPosition, position_at, problem_from_duckdb
+from lakejoin.server.api_problems import (
+    SqlProblem,
+    TextPosition,
+    position_at,
+    position_at_byte,
+    problem_from_duckdb,
+)
 
 TABLE = "result"
 
@@ -388,7 +394,6 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 def _node_position(sql: str, node: dict[str, Any]) -> TextPosition | None:
     location = node.get("query_location")
-    data = sql.encode()
-    if not isinstance(location, int) or location > len(data):
+    if not isinstance(location, int) or location > len(sql.encode()):
         return None
-    return position_at(sql, len(data[:location].decode(errors="ignore")))
+    return position_at_byte(sql, location)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +55,8 @@ class SqlOutcome:
     columns: list[str]
     types: list[str]
     rows: int
-    seconds: float
-    confined: str
-    output: Path
+    seconds: float = 0.0
+    confined: str = "none"
 
 
 class SqlRunner:
@@ -70,16 +68,11 @@ class SqlRunner:
         self.limits = limits or SqlLimits()
         self._children = children
         self._module = module
-        self._pool: ChildPool | None = None
-
-    @property
-    def pool(self) -> ChildPool | None:
-        """The child processes, once started."""
-        return self._pool
+        self.pool: ChildPool | None = None  # once started
 
     async def start(self) -> None:
         """Start the child processes, which warm up in the background."""
-        if self._pool is None:
+        if self.pool is None:
             kind = ChildSpec(
                 self._module,
                 size=self._children,
@@ -87,8 +80,8 @@ class SqlRunner:
                 memory=self.limits.memory + _OVERHEAD,
                 environment={**_ENVIRONMENT, "LAKEJOIN_SQL_THREADS": str(self.limits.threads)},
             )
-            self._pool = ChildPool(kind)
-            await self._pool.start()
+            self.pool = ChildPool(kind)
+            await self.pool.start()
 
     async def run(
         self,
@@ -104,7 +97,7 @@ class SqlRunner:
         `output`, which appears only on success. Raises `SqlProblem` for an invalid statement, and
         `Problem` of the kinds `time`, `memory`, `too_large`, `busy` and `died`."""
         await self.start()
-        assert self._pool is not None
+        assert self.pool is not None
         max_seconds = self.limits.seconds if seconds is None else seconds
         partial = output.with_name(output.name + ".part")
         job = {
@@ -112,30 +105,20 @@ class SqlRunner:
             "table": os.fspath(table.resolve()),
             "output": os.fspath(partial.resolve()),
             "types": {str(index): asdict(kind) for index, kind in types.items()},
-            "memory": self.limits.memory,
-            "rows": self.limits.rows,
-            "bytes": self.limits.bytes,
-            "cpu_seconds": max_seconds * self.limits.threads,
-            "must_confine": self.limits.must_confine,
+            "limits": asdict(replace(self.limits, seconds=max_seconds)),
         }
         try:
-            done = await self._run_timed(self._pool, job, max_seconds, listener)
+            done = await self._run_timed(self.pool, job, max_seconds, listener)
             partial.replace(output)
         finally:
-            with suppress(FileNotFoundError):
-                partial.unlink()
-        return SqlOutcome(
-            columns=[str(name) for name in done["columns"]],
-            types=[str(kind) for kind in done["types"]],
-            rows=int(done["rows"]),
-            seconds=float(done["seconds"]),
-            confined=str(done["confined"]),
-            output=output,
-        )
+            partial.unlink(missing_ok=True)
+        columns, types_made = (list(map(str, done[key])) for key in ("columns", "types"))
+        figures = int(done["rows"]), float(done["seconds"]), str(done["confined"])
+        return SqlOutcome(columns, types_made, *figures)
 
     async def close(self) -> None:
-        if self._pool is not None:
-            await self._pool.close()
+        if self.pool is not None:
+            await self.pool.close()
 
     async def _run_timed(
         self, pool: ChildPool, job: dict[str, Any], max_seconds: float, listener: Listener | None

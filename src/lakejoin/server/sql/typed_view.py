@@ -18,6 +18,7 @@ from lakejoin.quoting import list_literals, quote_identifier
 from lakejoin.server.sql.statement_checks import TABLE, fold_name
 from lakejoin.server.sql.statement_runner import TargetType
 from lakejoin.values.canonical_values import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
+from lakejoin.values.column_names import make_names_unique
 from lakejoin.values.plain_columns import is_text
 
 _RAW = "raw table"
@@ -41,23 +42,15 @@ class _ScannableTable:
         return self._table.__arrow_c_stream__(requested_schema)
 
 
-def make_names_unique(names: Sequence[str]) -> list[str]:
-    """Make column names unique, as DuckDB does when it reads a file.
+def name_columns(names: Sequence[str]) -> list[str]:
+    """Unique column names, as DuckDB makes them when it reads a file.
 
-    >>> make_names_unique(["a", "A", "", "a", "a_1"])
+    >>> name_columns(["a", "A", "", "a", "a_1"])
     ['a', 'A_1', 'column2', 'a_2', 'a_1_1']
     """
-    taken: set[str] = set()
-    unique = []
-    for index, original in enumerate(names):
-        name = original.replace("\0", "").strip() or f"column{index}"
-        candidate, number = name, 0
-        while fold_name(candidate) in taken:
-            number += 1
-            candidate = f"{name}_{number}"
-        taken.add(fold_name(candidate))
-        unique.append(candidate)
-    return unique
+    plain = (name.replace("\0", "").strip() for name in names)
+    filled = [name or f"column{index}" for index, name in enumerate(plain)]
+    return make_names_unique(filled, (), fold_name, lambda name, number: f"{name}_{number - 1}")
 
 
 def define_view(
@@ -70,7 +63,7 @@ def define_view(
     checked nor cast."""
     raw_names = [f"c{index}" for index in range(table.num_columns)]
     connection.register(_RAW, _ScannableTable(table.rename_columns(raw_names)))
-    names = make_names_unique(table.column_names)
+    names = name_columns(table.column_names)
     castable = {
         index: kind
         for index, kind in targets.items()

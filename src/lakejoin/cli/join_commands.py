@@ -1,26 +1,40 @@
-"""The command `join`: work out how two tables join, and join them."""
+"""The commands `join` (work out how two tables join, and join them), `predicates` (which columns
+to join on) and `relations` (foreign keys)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import pyarrow as pa
 
-from lakejoin.cli.options import CODE_TARGETS, index_json_options
-from lakejoin.cli.terminal import print_json, status, stop_without_join
-from lakejoin.codegen.pasted_command import join_command_line
+from lakejoin import api
+from lakejoin.cli.join_output import (
+    join_code,
+    print_first,
+    print_join,
+    print_predicates,
+    print_relations,
+    print_written,
+)
+from lakejoin.cli.options import CODE_TARGETS, count_option, index_json_options
+from lakejoin.cli.terminal import print_json, status, status_or_explanation, stop_without_join
 from lakejoin.errors import InputError
 from lakejoin.inputs import NearbyIndex, resolve_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.joins.join import Join
-    from lakejoin.joins.join_inputs import JoinInput
-    from lakejoin.joins.options import JoinOptions, Progress
-    from lakejoin.joins.predicates.join_predicate import Predicates
+from lakejoin.joins.aggregation import parse_aggregates
+from lakejoin.joins.join import Join
+from lakejoin.joins.join_finder import join_tables
+from lakejoin.joins.join_inputs import JoinInput, common_value_rules, parse_column_pairs
+from lakejoin.joins.join_report import first_rows, join_report, no_join_report
+from lakejoin.joins.options import JoinOptions, Progress
+from lakejoin.joins.output import check_output, write_table
+from lakejoin.joins.predicates.join_predicate import Predicates, best_predicates
+from lakejoin.joins.predicates.predicate_finder import PredicateOptions
+from lakejoin.joins.predicates.predicate_text import weak_pair_notes
+from lakejoin.joins.predicates.preferences import find_preference
+from lakejoin.quoting import join_command_line
 
 _MOST_ROWS = 100_000_000
 
@@ -117,11 +131,6 @@ def join_command(
       lakejoin join shops.csv sales.csv --aggregate amount=sum
       lakejoin join mine.csv theirs.csv --code pandas > join.py
     """
-    from lakejoin.cli.join_output import join_code, print_first, print_join, print_written
-    from lakejoin.joins.join_finder import join_tables
-    from lakejoin.joins.json_report import first_rows, join_report
-    from lakejoin.joins.output import check_output, write_table
-
     if output is not None:
         if code is not None:
             raise InputError(
@@ -173,12 +182,8 @@ def _join_options(
     pairs: Sequence[str],
     options: dict[str, Any],
 ) -> JoinOptions:
-    from lakejoin.joins.aggregation import parse_aggregates
-    from lakejoin.joins.join_inputs import common_value_rules, parse_column_pair
-    from lakejoin.joins.options import JoinOptions
-
     names = left.rows.column_names, right.rows.column_names
-    on = tuple(parse_column_pair(text, *names, left.name, right.name) for text in pairs)
+    on = parse_column_pairs(pairs, *names, (left.name, right.name))
     parse_aggregates(options["aggregate"], names[1])  # fails before any work is done
     return JoinOptions(on=on, rules=common_value_rules((left, right)), **options)
 
@@ -195,10 +200,6 @@ def _preferred(
     left: JoinInput, right: JoinInput, prefer: str, options: JoinOptions, as_json: bool
 ) -> Predicates:
     """The best predicates for a preference; exits if there is none."""
-    from lakejoin.joins.json_report import no_join_report
-    from lakejoin.joins.predicates.join_predicate import best_predicates
-    from lakejoin.joins.predicates.predicate_finder import PredicateOptions
-
     with status() as progress:
         found = best_predicates((left, right), PredicateOptions(prefer, 1, options.rules), progress)
     if not found:
@@ -218,8 +219,6 @@ def _hints(join: Join) -> list[str]:
 
 def _predicate_notes(best: Predicates) -> list[str]:
     """Notes on the predicate; the join itself warns if rows are multiplied."""
-    from lakejoin.joins.predicates.predicate_text import weak_pair_notes
-
     return [*best.notes, *weak_pair_notes(best.winner)]
 
 
@@ -264,3 +263,115 @@ def _command_again(
     words += [] if options.tau is None else ["--tau", str(options.tau)]
     words += [] if options.suffix == "_right" else ["--suffix", options.suffix]
     return join_command_line(left, right, words, index)
+
+
+_MOST_PREDICATES = 100_000
+
+
+@click.command("predicates")
+@click.argument("tables", metavar="LEFT RIGHT [MORE]...", nargs=-1)
+@click.option(
+    "--prefer",
+    default="compact",
+    show_default=True,
+    metavar="WHAT",
+    help="The kind of result to optimize for; see above.",
+)
+@click.option("-n", "--number", default=5, show_default=True, help="How many predicates to show.")
+@count_option("--rows", "shown", default=3, least=0, help="How many joined rows to show.")
+@click.option("--code", type=click.Choice(CODE_TARGETS), help="Print the best join as code.")
+@count_option(
+    "--most",
+    default=_MOST_PREDICATES,
+    least=0,
+    help="Examine at most this many predicates; 0 for no limit.",
+)
+@index_json_options
+def predicates_command(
+    tables: tuple[str, ...],
+    prefer: str,
+    number: int,
+    shown: int,
+    code: str | None,
+    most: int,
+    index: str | None,
+    as_json: bool,
+) -> None:
+    """Find which columns of these tables to join on, for the result you want.
+
+    Tables are files or tables in the lake. Two tables can join in many ways, and names and types do
+    not say which is right. A predicate is a set of column pairs that must all be equal; lakejoin
+    finds the best predicates for the kind of result you want. All numbers are exact. A null matches
+    nothing, and values are compared in canonical form: "Zürich " equals "zürich".
+
+    \b
+    --prefer
+      coverage  (h1)  most matching rows: reach all customers who have an order
+      groups    (h2)  most distinct keys: distinguish as many items as possible
+      compact   (h3)  smallest full outer join: merge two lists
+      balanced  (h4)  many keys with similar numbers of rows: a monthly bill for each customer
+      strength  (h5)  many matching rows, few that match several: who placed this order?
+
+    \b
+    Examples:
+      lakejoin predicates people.csv orders.csv
+      lakejoin predicates people.csv orders.csv --prefer coverage -n 3
+      lakejoin predicates people.csv orders.csv items.csv --code sql
+      lakejoin join people.csv orders.csv --prefer compact -o joined.csv
+    """
+    preference = find_preference(prefer)
+    nearby = NearbyIndex(index)
+    with status_or_explanation() as progress:
+        inputs = [resolve_table(name, nearby) for name in tables]
+        rules = common_value_rules(inputs)
+        options = PredicateOptions(preference, number, rules, most=most or None)
+        found = best_predicates(inputs, options, progress)
+        report = found.to_dict(shown, index)
+    if not found:
+        stop_without_join("; ".join([found.none, *found.notes]), report, as_json)
+    if code is not None:
+        report["code"] = join_code(found.winner, code, tables)
+    if as_json:
+        print_json(report)
+    elif code is not None:
+        click.echo(report["code"])
+    else:
+        print_predicates(found, report)
+
+
+@click.command("relations")
+@click.argument("source", required=False)
+@click.option(
+    "--diagram",
+    type=click.Choice(["mermaid", "graphviz"]),
+    help="Print the foreign keys as the source of a Mermaid or Graphviz diagram.",
+)
+@index_json_options
+def relations_command(
+    source: str | None, diagram: str | None, index: str | None, as_json: bool
+) -> None:
+    """Find the likely foreign keys of a database: which tables refer to which.
+
+    SOURCE is a folder, a glob, or a file with several tables (SQLite, Excel); by default, the
+    indexed lake. A foreign key is one or more columns whose values come from a key of another
+    table. Values, names and chance make one score from 0 to 1; the likeliest come first, and those
+    below 0.5 are left out.
+
+    \b
+    Examples:
+      lakejoin relations database/
+      lakejoin relations shop.sqlite
+      lakejoin relations shop.sqlite --diagram mermaid > relations.mmd
+      lakejoin relations                    for all tables in the lake
+    """
+    with status_or_explanation() as progress:
+        found = api.relations(source if source is not None else api.open(index), progress)
+    report = found.to_dict()
+    if diagram is not None:
+        report["diagram"] = found.diagram(diagram)
+    if as_json:
+        print_json(report)
+    elif diagram is not None:
+        click.echo(report["diagram"])
+    else:
+        print_relations(found)

@@ -1,4 +1,5 @@
-"""Write programs in standard SQL, with SUBSTRING, POSITION, CHAR_LENGTH, TRIM and CASE.
+"""Write the compared cells of a table in SQL: short in DuckDB, or in standard SQL, with SUBSTRING,
+POSITION, CHAR_LENGTH, TRIM and CASE.
 
 Standard SQL cannot split a text. But the rest after its first separator is a SUBSTRING, the rest
 after the second one is the rest of that, and so on: each rest becomes a column of a subquery over
@@ -11,14 +12,16 @@ their results, and a comment names the part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.codegen.join_plan import MOST_LISTED
+from lakejoin.codegen.join_plan import MOST_LISTED, ComparedSide, NumberType, PlanPart
+from lakejoin.codegen.program_code import duckdb_expression
 from lakejoin.codegen.programs import (
     LOOKUPS,
     Constant,
@@ -28,7 +31,7 @@ from lakejoin.codegen.programs import (
     by_first_letters,
     takes_all,
 )
-from lakejoin.codegen.sql_query import replace_texts
+from lakejoin.codegen.sql_query import SqlTable, replace_texts
 from lakejoin.errors import InputError
 from lakejoin.quoting import quote_identifier, quote_literal
 
@@ -37,37 +40,110 @@ _WRITTEN = {Form.SAME, Form.NO_ZEROS, Form.NO_FIRST_WORD, Form.NO_LAST_WORD, *LO
 _ROWS = "t"  # alias of the table in subqueries
 
 
-class StandardTexts:
-    """The results of programs over one table, and the helper columns that they need.
+DIALECTS = ("duckdb", "standard")
 
-    >>> import pyarrow as pa
-    >>> names = StandardTexts(pa.table({"name": ["Lovelace, Ada"]}), lambda name: name)
-    >>> names.of(Program((Extract("name", ((", ", 1),), 0, 1),)), (), "l")
+
+def make_writers(
+    dialect: str, tables: Sequence[tuple[str, pa.Table]], unused_name: Callable[[str], str]
+) -> list[TableWriter]:
+    """The writers of the cells of tables, given by their names and rows."""
+    if dialect not in DIALECTS:
+        raise InputError(f"dialect must be one of {', '.join(DIALECTS)}, not {dialect!r}")
+    if dialect == "duckdb":
+        return [DuckDBWriter(name) for name, _ in tables]
+    return [StandardWriter(name, rows, unused_name) for name, rows in tables]
+
+
+class TableWriter(ABC):
+    """Writes the compared cells of one table."""
+
+    text_type: str
+    trimmed: str  # an expression without surrounding blanks
+
+    def __init__(self, name: str) -> None:
+        self.name = quote_identifier(name)
+        self.comments: list[str] = []
+
+    def joined(self, alias: str, on: Sequence[str] = (), how: str = "inner") -> SqlTable:
+        """The table in a query, with all columns that the cells written so far need."""
+        return SqlTable(self.source(), alias, on, how)
+
+    def cell(self, side: ComparedSide, part: PlanPart, alias: str) -> str:
+        """The result of a program for a row, in the form in which it is compared."""
+        if part.typed:
+            cell = f"{alias}.{quote_identifier(side.program.columns[0])}"
+            return self.number(cell) if part.number is NumberType.FLOATING else cell
+        text = self.program(side.program, side.cast, alias)
+        text = self.trimmed.format(text) if part.normal.trim else text
+        return f"lower({text})" if part.normal.lower else text
+
+    @abstractmethod
+    def source(self) -> str:
+        """What stands for the table in a FROM clause."""
+
+    @abstractmethod
+    def number(self, cell: str) -> str:
+        """A floating-point cell; NaN equals itself in SQL, but here it is a missing value."""
+
+    @abstractmethod
+    def program(self, program: Program, cast: Collection[str], alias: str) -> str:
+        """The result of a program for a row of `alias`, which is `source()`."""
+
+
+class DuckDBWriter(TableWriter):
+    """Short SQL for DuckDB."""
+
+    text_type = "VARCHAR"
+    trimmed = "trim({}, ' ')"
+
+    def source(self) -> str:
+        return self.name
+
+    def number(self, cell: str) -> str:
+        return f"nullif(CAST({cell} AS DOUBLE), 'NaN'::DOUBLE)"
+
+    def program(self, program: Program, cast: Collection[str], alias: str) -> str:
+        return duckdb_expression(program, cast, alias)
+
+
+class StandardWriter(TableWriter):
+    """SQL that runs nearly everywhere: the results of programs, and the helper columns that they
+    need.
+
+    >>> names = StandardWriter("people", pa.table({"name": ["Lovelace, Ada"]}), lambda name: name)
+    >>> names.program(Program((Extract("name", ((", ", 1),), 0, 1),)), (), "l")
     'l."lakejoin_made_3"'
-    >>> print(names.table("people"))  # doctest: +ELLIPSIS
+    >>> print(names.source())  # doctest: +ELLIPSIS
     (SELECT t.*, ...
     """
 
-    def __init__(self, rows: pa.Table, free: Callable[[str], str]) -> None:
+    text_type = "VARCHAR(100)"
+    trimmed = "TRIM(BOTH ' ' FROM {})"
+
+    def __init__(self, name: str, rows: pa.Table, unused_name: Callable[[str], str]) -> None:
+        super().__init__(name)
         self._rows = rows
-        self._free = free
+        self._unused_name = unused_name
         self._layers: list[list[str]] = []  # expressions with names; each over the layers before
         self._depth: dict[str, int] = {}
         self._made: dict[str, str] = {}
-        self.comments: list[str] = []
 
-    def of(self, program: Program, cast: Collection[str], alias: str) -> str:
-        """The result of a program over a row of `alias`, which is `table()`."""
+    def source(self) -> str:
+        """The table with all columns that the cells written so far use."""
+        name = self.name
+        for layer in self._layers:
+            name = f"(SELECT {_ROWS}.*, {', '.join(layer)} FROM {name} AS {_ROWS})"
+        return name
+
+    def number(self, cell: str) -> str:
+        number = f"CAST({cell} AS DOUBLE PRECISION)"
+        return f"CASE WHEN UPPER(CAST({number} AS {self.text_type})) <> 'NAN' THEN {number} END"
+
+    def program(self, program: Program, cast: Collection[str], alias: str) -> str:
         return " || ".join(
             quote_literal(o.text) if isinstance(o, Constant) else f"{alias}.{self._part(o, cast)}"
             for o in program.operators
         )
-
-    def table(self, name: str) -> str:
-        """The table with all columns that `of` has used so far."""
-        for layer in self._layers:
-            name = f"(SELECT {_ROWS}.*, {', '.join(layer)} FROM {name} AS {_ROWS})"
-        return name
 
     # -- columns -------------------------------------------------------------------------------
 
@@ -77,7 +153,7 @@ class StandardTexts:
             depth = 1 + max(self._depth.get(name, 0) for name in over)
             while len(self._layers) < depth:
                 self._layers.append([])
-            name = quote_identifier(self._free(f"lakejoin_made_{len(self._made) + 1}"))
+            name = quote_identifier(self._unused_name(f"lakejoin_made_{len(self._made) + 1}"))
             self._layers[depth - 1].append(f"{expression} AS {name}")
             self._depth[name] = depth
             self._made[expression] = name

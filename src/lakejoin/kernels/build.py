@@ -1,8 +1,9 @@
 """Build the library of compiled kernels: `python -m lakejoin.kernels.build`.
 
 It compiles every kernel of `signatures.txt` with all cores and links `library.abi3.so` beside this
-file. A module that has not changed since the last build, and imports nothing that has, is not compiled
-again. Needs numba, a C compiler (or the package `ziglang`), and the headers of Python and numpy.
+file. A module that has not changed since the last build, and imports nothing that has, is not
+compiled again. Needs numba, a C compiler (or the package `ziglang`), and the headers of Python and
+numpy.
 
 `--add FOLDER` first adds the calls noted there to the table: run anything with
 LAKEJOIN_KERNEL_CALLS=FOLDER, and each call that no compiled kernel takes is noted.
@@ -31,7 +32,7 @@ HERE = Path(__file__).parent
 LIBRARY = HERE / "library.abi3.so"
 STABLE = "0x030B0000"  # the stable interface of Python 3.11
 
-# The best comes first. What every server has is the second level of x86-64 (2009), and the third has
+# The best comes first. What every server has is the second level of x86-64 (2009); the third has
 # AVX2 (2013). One kind of arm64 is enough: all have the same vectors.
 PROCESSORS = {
     "x86_64": {
@@ -129,7 +130,11 @@ def _links(keys: dict[str, str]) -> dict[str, str]:
 
 def _remove_old(objects: Path, keys: set[str]) -> None:
     for file in objects.iterdir():
-        if file.suffix in (".o", ".json") and file.name != "linked.json" and not any(file.name.startswith(key) for key in keys):
+        if (
+            file.suffix in (".o", ".json")
+            and file.name != "linked.json"
+            and not any(file.name.startswith(key) for key in keys)
+        ):
             file.unlink()
 
 
@@ -156,8 +161,7 @@ def _link(compiler: list[str], objects: Path, keys: dict[str, str]) -> None:
     folders = [str(HERE), sysconfig.get_path("include"), np.get_include()]
     new = objects / LIBRARY.name
     done = subprocess.run(
-        [*compiler, *flags, *(f"-I{one}" for one in folders), str(HERE / "binding.c"), str(table)]
-        + [*code, "-lm", "-s", "-o", str(new)],
+        [*compiler, *flags, *(f"-I{one}" for one in folders), str(HERE / "binding.c"), str(table), *code, "-lm", "-s", "-o", str(new)],
         capture_output=True,
         text=True,
         check=False,

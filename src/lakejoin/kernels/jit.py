@@ -1,9 +1,9 @@
 """The decorators of kernels: machine code that came with the package, or numba when there is none.
 
-`@kernel` is a function that Python calls, `@njit` one that only compiled code calls, `@intrinsic` one
-that writes LLVM instructions. Nothing here imports numba: a kernel of the compiled library is called
-directly, and any other is made by numba when it is first called (`numba_functions.py`), from the same
-source. `docs/compiled-kernels.md` tells how the library is built.
+`@kernel` is a function that Python calls, `@njit` one that only compiled code calls, `@intrinsic`
+one that writes LLVM instructions. Nothing here imports numba: a kernel of the compiled library is
+called directly, and any other is made by numba when it is first called (`numba_functions.py`), from
+the same source. `docs/compiled-kernels.md` tells how the library is built.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Deferred:
-    """Something of numba that a source names, and that is made when numba first compiles with it."""
+    """Something of numba that a source names; it is made when numba first compiles with it."""
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         update_wrapper(self, function)
@@ -129,16 +129,18 @@ def _make_by_numba(deferred: Deferred, arguments: tuple[Any, ...]) -> Any:
 def _explain(deferred: Deferred, arguments: tuple[Any, ...]) -> str:
     name, way_out = kernel_name(deferred.py_func), "pip install 'lakejoin[numba]'"
     if lacking_reason():
-        return f"{lacking_reason()}, and numba, which would make them now, is not installed: {way_out}"
+        return (
+            f"{lacking_reason()}, and numba, which would make them now, is not installed: {way_out}"
+        )
     kinds = ", ".join(_describe(one) for one in arguments)
     return (
-        f"{name} was not compiled for ({kinds}), and numba, which would do it now, is not installed: "
-        f"{way_out}"
+        f"{name} was not compiled for ({kinds}), and numba, which would do it now, is not "
+        f"installed: {way_out}"
     )
 
 
 def _describe(argument: Any) -> str:
-    if hasattr(argument, "dtype") and hasattr(argument, "flags") and getattr(argument, "ndim", 0):
+    if hasattr(argument, "dtype") and hasattr(argument, "flags") and argument.ndim:
         order = "" if argument.flags.c_contiguous else " strided"
         return f"{argument.dtype}[{argument.ndim}d{order}]"
     return type(argument).__name__

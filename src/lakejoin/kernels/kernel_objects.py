@@ -1,8 +1,8 @@
 """Compile the kernels of a module to object files, one for each kind of processor.
 
-Numba reads the Python source, infers types and writes LLVM's code: that is nearly all the time, and it
-is the same for every processor, so it is done once. The kernels of a module and all that they call
-become one LLVM module, which is then optimised and written once for each processor.
+Numba reads the Python source, infers types and writes LLVM's code: that is nearly all the time, and
+it is the same for every processor, so it is done once. The kernels of a module and all that they
+call become one LLVM module, which is then optimised and written once for each processor.
 
 This uses inner parts of the numba that `requirements/` pins; only the build does.
 """
@@ -107,7 +107,7 @@ def _compile_kernels(module: str) -> Iterator[tuple[EntryPoint, Any]]:
 def _preference(arguments: list[str]) -> str:
     """Code for arrays in C order comes before code for any order, which takes these as well."""
     text = " ".join(arguments)
-    return text.translate(str.maketrans({"C": "0", "F": "1", "A": "2"}))
+    return text.translate(str.maketrans("CFA", "012"))
 
 
 def _write_bridge(context: Any, module: Any, symbol: str, compiled: Any) -> None:

@@ -1,7 +1,7 @@
 """What Python calls kernels with: the table of signatures, and how numba's types are written there.
 
-A line of `signatures.txt` is the name of a kernel and its arguments. Numbers and arrays are written by
-numpy's letters, as in `binding.c`; a named tuple with its class in front.
+A line of `signatures.txt` is the name of a kernel and its arguments. Numbers and arrays are written
+by numpy's letters, as in `binding.c`; a named tuple with its class in front.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _HEAD = """\
 # What Python calls kernels with, and so what the library is compiled for: the module and name of a
 # kernel, then its arguments. Letters are numpy's: q int64, Q uint64, i int32, I uint32, h int16,
 # H uint16, b int8, B uint8, ? bool, f float32, d float64. [q2Cw is an array of int64 with two
-# dimensions in C order (A: any) that is written to (r: only read). A tuple is in parentheses, a named
-# one after its class. docs/compiled-kernels.md tells how lines are added.
+# dimensions in C order (A: any) that is written to (r: only read). A tuple is in parentheses, a
+# named one after its class. docs/compiled-kernels.md tells how lines are added.
 """
 
 

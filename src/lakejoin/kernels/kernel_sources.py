@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 from functools import cache
 from pathlib import Path
@@ -43,6 +42,8 @@ def needed_modules(module: str) -> list[str]:
 
 @cache
 def _imported(module: str) -> frozenset[str]:
+    import ast  # only a build asks for this
+
     names: set[str] = set()
     for node in ast.parse(module_file(module).read_bytes()).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lakejoin"):

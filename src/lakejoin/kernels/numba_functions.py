@@ -1,8 +1,8 @@
 """What numba makes of a deferred function: compiled when it is first called, without the GIL, and
 cached on disk between runs.
 
-A module's names stand for deferred things, which numba does not know. So a function is compiled in a
-copy of its module's names, in which each stands for what numba makes of it.
+A module's names stand for deferred things, which numba does not know. So a function is compiled in
+a copy of its module's names, in which each stands for what numba makes of it.
 
 Numba renews a cached kernel when its own source file changes, but not when a function that it calls
 from another file does; an upgraded package would then run old code. So the stamp of our kernels

@@ -33,9 +33,12 @@ LIBRARY = HERE / "library.abi3.so"
 STABLE = "0x030B0000"  # the stable interface of Python 3.11
 
 # The best comes first. What every server has is the second level of x86-64 (2009); the third has
-# AVX2 (2013). One kind of arm64 is enough: all have the same vectors.
+# AVX2 (2013), the fourth AVX-512. One kind of arm64 is enough: all have the same vectors.
 PROCESSORS = {
     "x86_64": {
+        "x86-64-v4": " && ".join(
+            f'__builtin_cpu_supports("avx512{one}")' for one in ("f", "bw", "cd", "dq", "vl")
+        ),
         "x86-64-v3": '__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && '
         '__builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi")',
         "x86-64-v2": '__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt")',
@@ -160,12 +163,9 @@ def _link(compiler: list[str], objects: Path, keys: dict[str, str]) -> None:
     flags = ["-shared", "-fPIC", "-O2", "-fvisibility=hidden", f"-DPy_LIMITED_API={STABLE}"]
     folders = [str(HERE), sysconfig.get_path("include"), np.get_include()]
     new = objects / LIBRARY.name
-    done = subprocess.run(
-        [*compiler, *flags, *(f"-I{one}" for one in folders), str(HERE / "binding.c"), str(table), *code, "-lm", "-s", "-o", str(new)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    flags += [f"-I{one}" for one in folders]
+    files = [str(HERE / "binding.c"), str(table), *code, "-lm", "-s", "-o", str(new)]
+    done = subprocess.run([*compiler, *flags, *files], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.stderr.write(done.stderr)
         raise NoLibrary(f"{compiler[0]} could not link the compiled kernels (see above)")

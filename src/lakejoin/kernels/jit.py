@@ -9,46 +9,15 @@ the same source. `docs/compiled-kernels.md` tells how the library is built.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, update_wrapper
+from functools import cache
 from importlib.util import find_spec
 from typing import Any, TypeVar, overload
 
 from lakejoin.errors import MissingDependency
 from lakejoin.kernels.compiled_library import find_entries, lacking_reason
+from lakejoin.kernels.deferred import CompiledFunction, Deferred, Intrinsic, Kernel, NumbaName
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Deferred:
-    """Something of numba that a source names; it is made when numba first compiles with it."""
-
-    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
-        update_wrapper(self, function)
-        self.py_func = function
-        self.options = options
-
-    def __call__(self, *arguments: Any, **names: Any) -> Any:
-        return self.call_otherwise(*arguments, **names)
-
-    def call_otherwise(self, *arguments: Any, **names: Any) -> Any:
-        """Call what numba makes of this, for arguments that nothing was compiled for."""
-        return _make_by_numba(self, arguments)(*arguments, **names)
-
-
-class CompiledFunction(Deferred):
-    """A function that only compiled code calls."""
-
-
-class Kernel(CompiledFunction):
-    """A function that Python calls."""
-
-
-class Intrinsic(Deferred):
-    """A function that writes LLVM instructions."""
-
-
-class NumbaName(Deferred):
-    """A function of numba, by its name."""
 
 
 @overload
@@ -118,12 +87,15 @@ _carray.__name__ = "carray"
 carray: Any = NumbaName(_carray)
 
 
-def _make_by_numba(deferred: Deferred, arguments: tuple[Any, ...]) -> Any:
+def _call_by_numba(deferred: Deferred, *arguments: Any, **names: Any) -> Any:
     if find_spec("numba") is None:
         raise MissingDependency(_explain(deferred, arguments))
     from lakejoin.kernels.numba_functions import make_function
 
-    return make_function(deferred)
+    return make_function(deferred)(*arguments, **names)
+
+
+Deferred.call_otherwise = _call_by_numba
 
 
 def _explain(deferred: Deferred, arguments: tuple[Any, ...]) -> str:

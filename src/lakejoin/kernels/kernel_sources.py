@@ -11,7 +11,7 @@ _SOURCES = Path(__file__).parent.parent.parent  # the folder that has lakejoin
 # What makes kernels callable, and is not compiled with them.
 _MACHINERY = frozenset(
     f"lakejoin.kernels.{name}"
-    for name in ("jit", "compiled_library", "kernel_sources", "numba_functions")
+    for name in ("jit", "deferred", "compiled_library", "kernel_sources", "numba_functions")
 )
 
 

@@ -24,7 +24,7 @@ import numba
 from numba.extending import intrinsic
 
 from lakejoin.kernels.compiled_library import SETTING, lacking_reason
-from lakejoin.kernels.jit import CompiledFunction, Deferred, Intrinsic, Kernel
+from lakejoin.kernels.deferred import CompiledFunction, Deferred, Intrinsic, Kernel
 from lakejoin.kernels.kernel_signatures import CALLS, RecordedFunction
 
 _HERE = Path(__file__).parent

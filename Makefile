@@ -30,7 +30,7 @@ page: .venv/page.done ## build the web page, from web/
 
 # Without a C compiler there is no library: a sentence says so, and numba compiles at the first call.
 kernels: .venv/demo.done ## compile the kernels that have changed, with all cores
-	@$(VENV)/python -m lakejoin.kernels.build || true
+	@$(VENV)/python -m lakejoin.kernels.library_build || true
 
 bench: .venv/test.done kernels ## measure speed and size against a peer
 	@$(VENV)/python benchmarks/index.py

@@ -25,7 +25,7 @@ from lakejoin.kernels.numba_functions import make_function
 
 SOURCES = Path(lakejoin.__file__).parent
 library: Any = pytest.importorskip(
-    "lakejoin.kernels.library", reason="no library: python -m lakejoin.kernels.build"
+    "lakejoin.kernels.library", reason="no library: python -m lakejoin.kernels.library_build"
 )
 
 

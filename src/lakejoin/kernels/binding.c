@@ -9,7 +9,7 @@
  *   (...)                   a tuple of these
  *
  * An array has 5 slots (owner, object, items, bytes of an item, address), then its shape, then its
- * strides: numba's own layout. The table of entries is generated (see build.py).
+ * strides: numba's own layout. The table of entries is generated (see library_build.py).
  *
  * Only the stable part of Python's interface is used, so one library serves all versions. */
 

@@ -1,6 +1,6 @@
 """The library of compiled kernels: whether there is one for this machine, and whether it fits.
 
-`library.abi3.so` lies beside this file (built by `build.py`). It carries a digest of every source
+`library.abi3.so` lies beside this file (built by `library_build.py`). It carries a digest of every source
 that went into it; a kernel whose source, or one that it imports, has changed since is compiled by
 numba.
 """

@@ -1,4 +1,4 @@
-/* The table of compiled kernels, written by build.py. */
+/* The table of compiled kernels, written by library_build.py. */
 
 #include <stdint.h>
 

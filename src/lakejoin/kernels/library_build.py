@@ -1,4 +1,4 @@
-"""Build the library of compiled kernels: `python -m lakejoin.kernels.build`.
+"""Build the library of compiled kernels: `python -m lakejoin.kernels.library_build`.
 
 It compiles every kernel of `signatures.txt` with all cores and links `library.abi3.so` beside this
 file. A module that has not changed since the last build, and imports nothing that has, is not
@@ -127,7 +127,9 @@ def _is_linked(objects: Path, keys: dict[str, str]) -> bool:
 
 def _links(keys: dict[str, str]) -> dict[str, str]:
     """What decides what the library is: its objects, and the bridge."""
-    bridge = b"".join((HERE / name).read_bytes() for name in ("binding.c", "entries.h", "build.py"))
+    bridge = b"".join(
+        (HERE / name).read_bytes() for name in ("binding.c", "entries.h", "library_build.py")
+    )
     return {**keys, "bridge": hashlib.blake2b(bridge, digest_size=8).hexdigest()}
 
 
@@ -229,7 +231,9 @@ def default_objects() -> Path:
 
 def main() -> None:
     """Build the library of this checkout."""
-    parser = argparse.ArgumentParser(prog="python -m lakejoin.kernels.build", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m lakejoin.kernels.library_build", description=__doc__
+    )
     parser.add_argument("--add", type=Path, metavar="FOLDER", help="add noted calls to the table")
     parser.add_argument("--objects", type=Path, default=default_objects())
     parser.add_argument("--jobs", type=int)

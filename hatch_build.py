@@ -64,7 +64,8 @@ def build_kernels(root: Path) -> bool:
     """Compiles the kernels; says whether they are there now."""
     sys.stderr.write("lakejoin: compiling kernels, which takes a minute or two\n")
     env = {**os.environ, "PYTHONPATH": str(root / "src")}
-    done = subprocess.run([sys.executable, "-m", "lakejoin.kernels.library_build"], env=env, check=False)
+    build = [sys.executable, "-m", "lakejoin.kernels.library_build"]
+    done = subprocess.run(build, env=env, check=False)
     if done.returncode:
         (root / KERNELS).unlink(missing_ok=True)
         sys.stderr.write(

@@ -1,8 +1,8 @@
 """The library of compiled kernels: whether there is one for this machine, and whether it fits.
 
-`library.abi3.so` lies beside this file (built by `library_build.py`). It carries a digest of every source
-that went into it; a kernel whose source, or one that it imports, has changed since is compiled by
-numba.
+`library.abi3.so` lies beside this file (`library_build.py` builds it). It has a digest of every
+source that went into it; a kernel whose source, or one that it imports, has changed since is
+compiled by numba.
 """
 
 from __future__ import annotations

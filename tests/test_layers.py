@@ -55,7 +55,8 @@ RANK = {layer: rank for rank, layers in enumerate(LAYERS) for layer in layers}
 RESERVED = {
     "pyspark": {"spark"},
     "py4j": {"spark"},
-    "numba": {"kernels", "engines", "graph"},
+    "numba": {"kernels"},
+    "llvmlite": {"kernels"},
     "click": {"cli"},
     "rich": {"cli"},
     "fastapi": {"server"},

@@ -15,9 +15,8 @@ After 1 and 2 other columns are settled as well (`groups_dominance`).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.mapped_arrays import borrow_array
 from lakejoin.model import Array
 from published.grid_verifying import cannot_reach

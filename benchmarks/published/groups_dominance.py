@@ -7,9 +7,8 @@ are likely to tell the most.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 from published.grid_verifying import cannot_reach
 from published.groups_building import Groups, Lists

@@ -8,8 +8,8 @@ one, so a centre's groups, sorted by radius, are filtered or matched up to some 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from lakejoin.kernels.jit import njit
 from lakejoin.model import Array
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import njit
-
+from lakejoin.kernels.jit import njit
 from lakejoin.model import Array
 from published.groups_building import Groups
 from published.groups_lemmas import within

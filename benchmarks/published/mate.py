@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.composite.engine import Mate
 from lakejoin.engines.composite.hits import BestTables, KeyCounters, KeyHits
@@ -45,7 +44,7 @@ from lakejoin.engines.composite.table_reader import (
 )
 from lakejoin.engines.composite.table_search import KeySegmentSearch
 from lakejoin.engines.hits import ExcludedColumns
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.topk import column_key, push_column, rank_of, would_enter
 from lakejoin.model import Array
 from lakejoin.store.segment import Segment

@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.meaning.vector_distances import limit, squared_l2
 from lakejoin.errors import InputError
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 METRICS = ("l2", "l1", "angular")

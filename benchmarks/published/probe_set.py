@@ -8,7 +8,6 @@ sets are tiny; the product never takes it. Importing this module adds it to the 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.overlap.merge_list import clear_counts
 from lakejoin.engines.overlap.overlap_kernels import RUN, make_search
@@ -38,7 +37,7 @@ from lakejoin.engines.overlap.postings_view import (
     touched_in,
 )
 from lakejoin.engines.overlap.read_costs import BYTES_READ, CANDIDATES, LISTS_FOUND, LISTS_READ
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.topk import column_key, rank_of, would_enter
 from lakejoin.model import Array
 

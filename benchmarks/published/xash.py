@@ -28,11 +28,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import intrinsic, kernel, njit
 from lakejoin.model import Array
 
 CLASSES = 37
@@ -73,9 +70,11 @@ class XashParameters(NamedTuple):
     turn: int
 
 
-@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+@intrinsic
 def _lowest(typing_context: Any, word: Any) -> Any:
     """Return the index of the lowest bit that is set, of a word that is not zero."""
+    from llvmlite import ir
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
+from lakejoin.kernels.jit import njit
 from lakejoin.kernels.packing import build_bit_set, rank_in_set
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from lakejoin.kernels import canonical_texts, text_tables
-from lakejoin.kernels.jit import sources_stamp
+from lakejoin.kernels.numba_functions import make_function, sources_stamp
 
 
 def test_the_stamp_of_a_kernel_covers_all_sources() -> None:
     for kernel in (canonical_texts.fold_texts, text_tables.index_texts):
-        cache = cast(Any, kernel)._cache
+        cache = make_function(cast(Any, kernel))._cache
         assert cache._cache_file._source_stamp == sources_stamp()
 
 

@@ -198,7 +198,7 @@ def count_files(
 
 
 LONG_WAIT_SECONDS = 4.0  # seconds
-STILL_SEARCHING = "still searching; the first searches after installation also compile code …"
+STILL_SEARCHING = "still searching …"
 
 
 @contextlib.contextmanager

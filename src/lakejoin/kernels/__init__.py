@@ -1,1 +1,1 @@
-"""Compiled (numba) functions on flat arrays; they import nothing else of lakejoin."""
+"""Compiled functions on flat arrays; they import nothing else of lakejoin."""

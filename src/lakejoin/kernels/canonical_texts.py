@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lakejoin.kernels.canonical_dates import rewrite_date
 from lakejoin.kernels.canonical_numbers import (
@@ -23,7 +22,7 @@ from lakejoin.kernels.canonical_numbers import (
     rewrite_number,
 )
 from lakejoin.kernels.hashes import same_bytes, word_at
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 # Marks: the text differs from its canonical form; it needs normalising; it is a null word (of

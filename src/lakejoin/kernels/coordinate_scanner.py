@@ -7,9 +7,9 @@ Texts may be folded (canonical values are) or original.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lakejoin.kernels.canonical_numbers import is_digit
+from lakejoin.kernels.jit import njit
 from lakejoin.model import Array
 
 ZERO, PLUS, MINUS, DOT, COMMA, BLANK = 48, 43, 45, 46, 44, 32

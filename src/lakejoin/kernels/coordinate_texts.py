@@ -8,7 +8,6 @@ cannot: whether `11,575` has decimals or thousands, and which of two numbers is 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lakejoin.kernels.canonical_numbers import is_digit
 from lakejoin.kernels.coordinate_scanner import (
@@ -23,7 +22,7 @@ from lakejoin.kernels.coordinate_scanner import (
     read_sign,
     skip_blanks,
 )
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 # The kind of a text. ROUGH: a number that may not be the nearest float. COMMAS: a decimal comma.

@@ -8,8 +8,7 @@ quote on a later line, is text.
 
 from __future__ import annotations
 
-from numba import njit
-
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 PLAIN, ESCAPED = 0, 1
@@ -20,7 +19,7 @@ _MORE = -2
 _LF, _CR, _SPACE, _TAB = 10, 13, 32, 9
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _at_delimiter(data: Array, at: int, delimiter: Array) -> bool:
     """Whether a delimiter begins here."""
     if at + delimiter.size > data.size:
@@ -31,7 +30,7 @@ def _at_delimiter(data: Array, at: int, delimiter: Array) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _line_end(data: Array, at: int, lone_cr: bool) -> int:
     """Return how many bytes the line end at this offset takes; 0 if there is none."""
     if data[at] == _LF:
@@ -46,7 +45,7 @@ def _line_end(data: Array, at: int, lone_cr: bool) -> int:
     return 1 if lone_cr else 0
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _closing_quote(
     data: Array,
     opening: int,
@@ -98,7 +97,7 @@ def _closing_quote(
     return _MORE, 0, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tokenize(
     data: Array,
     delimiter: Array,
@@ -222,7 +221,7 @@ def tokenize(
     return rows, cells, used
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cell_bytes(
     data: Array, start: Array, end: Array, kind: Array, quote: int, escape: int, offsets: Array
 ) -> None:
@@ -242,7 +241,7 @@ def cell_bytes(
         offsets[r + 1] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def copy_cells(
     data: Array, start: Array, end: Array, kind: Array, quote: int, escape: int, out: Array
 ) -> None:
@@ -263,7 +262,7 @@ def copy_cells(
                 at += 1
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _escapes(data: Array, at: int, end: int, quote: int, escape: int) -> bool:
     """Whether this byte only marks the next one as text."""
     if at + 1 >= end:

@@ -9,9 +9,8 @@ separator is, its length (0: no split, negative: runs of a kind), and which fiel
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 MOST_FIELDS = 5  # counted from each end

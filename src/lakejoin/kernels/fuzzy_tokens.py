@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lakejoin.kernels.hashes import finish, mix
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 # The similarity of two texts is the sum, over the tokens that both have, of the products of their

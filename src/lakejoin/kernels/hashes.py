@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 # The hash is lakejoin's own (multiply, rotate and fold over 8-byte words, then a finaliser) and

@@ -1,34 +1,31 @@
-"""The decorator of kernels: compiled by numba, without the GIL, and cached on disk between runs.
+"""The decorators of kernels: machine code that came with the package, or numba when there is none.
 
-Numba renews a cached kernel when its own source file changes, but not when a function that it calls
-from another file does; an upgraded package would then run old code. So the stamp of our kernels
-covers all sources of this folder, and of the kernel's own folder if that is another one.
+`@kernel` is a function that Python calls, `@njit` one that only compiled code calls, `@intrinsic`
+one that writes LLVM instructions. Nothing here imports numba: a kernel of the compiled library is
+called directly, and any other is made by numba when it is first called (`numba_functions.py`), from
+the same source. `docs/compiled-kernels.md` tells how the library is built.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from importlib.util import find_spec
+from typing import Any, TypeVar, overload
 
-from numba import njit
+from lakejoin.errors import MissingDependency
+from lakejoin.kernels.compiled_library import find_entries, lacking_reason
+from lakejoin.kernels.deferred import CompiledFunction, Deferred, Intrinsic, Kernel, NumbaName
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_HERE = Path(__file__).parent
 
-
-@cache
-def sources_stamp(folder: Path = _HERE) -> str:
-    """Return a digest of all sources here and in the folder of a kernel."""
-    sources = sorted({*_HERE.glob("*.py"), *folder.glob("*.py")})
-    return hashlib.blake2b(b"\0".join(source.read_bytes() for source in sources)).hexdigest()
-
-
-def kernel(function: Function) -> Function:
-    """Compile a function when it is first called, or load it from disk if no source changed.
+@overload
+def kernel(function: Function) -> Function: ...
+@overload
+def kernel(*, inline: str) -> Callable[[Function], Function]: ...
+def kernel(function: Any = None, **options: Any) -> Any:
+    """Take a function from the compiled library, or compile it when it is first called.
 
     >>> @kernel
     ... def double(x: int) -> int:
@@ -36,14 +33,86 @@ def kernel(function: Function) -> Function:
     >>> double(21)
     42
     """
-    try:
-        compiled = njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # neither the package's folder nor the user's can hold the cache
-        return cast(Function, njit(nogil=True)(function))
-    cache_file: Any = getattr(compiled._cache, "_cache_file", None)
-    if hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = sources_stamp(Path(function.__code__.co_filename).parent)
-        # Numba checks its version first and reads no further if it differs: a file cached by an
-        # older release of ours may contain types that no longer exist.
-        cache_file._version = f"{cache_file._version}, {cache_file._source_stamp}"
-    return cast(Function, compiled)
+    if function is None:
+        return lambda function: _make_kernel(function, options)
+    return _make_kernel(function, options)
+
+
+def _make_kernel(function: Callable[..., Any], options: dict[str, Any]) -> Kernel:
+    entries = find_entries(function)
+    if entries is None:
+        return Kernel(function, **options)
+    return _kernel_class(entries)(function, **options)
+
+
+@cache
+def _kernel_class(entries: Any) -> Any:
+    """The class of kernels that are called in the library, which is loaded when there is one."""
+
+    class LibraryKernel(entries, Kernel):  # type: ignore[misc]
+        """A kernel of the compiled library; what that was not compiled for goes to numba."""
+
+        def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+            entries.__init__(self, kernel_name(function))
+            Kernel.__init__(self, function, **options)
+
+    return LibraryKernel
+
+
+def kernel_name(function: Callable[..., Any]) -> str:
+    """The name of a kernel in the library."""
+    return f"{function.__module__}.{function.__name__}"
+
+
+def njit(function: Any = None, **options: Any) -> Any:
+    """A function that only compiled code calls: the same options as numba's own decorator."""
+    if function is None:
+        return lambda function: CompiledFunction(function, **options)
+    return CompiledFunction(function, **options)
+
+
+def intrinsic(function: Any = None, **options: Any) -> Any:
+    """A function that writes LLVM instructions, as numba's own decorator makes it."""
+    if function is None:
+        return lambda function: Intrinsic(function, **options)
+    return Intrinsic(function, **options)
+
+
+def _carray(pointer: Any, shape: Any, dtype: Any = None) -> Any:
+    """An array over memory, by its pointer."""
+    raise NotImplementedError
+
+
+_carray.__name__ = "carray"
+carray: Any = NumbaName(_carray)
+
+
+def _call_by_numba(deferred: Deferred, *arguments: Any, **names: Any) -> Any:
+    if find_spec("numba") is None:
+        raise MissingDependency(_explain(deferred, arguments))
+    from lakejoin.kernels.numba_functions import make_function
+
+    return make_function(deferred)(*arguments, **names)
+
+
+Deferred.call_otherwise = _call_by_numba
+
+
+def _explain(deferred: Deferred, arguments: tuple[Any, ...]) -> str:
+    name, way_out = kernel_name(deferred.py_func), "pip install 'lakejoin[numba]'"
+    if lacking_reason():
+        return (
+            f"{lacking_reason()}, and numba, which would make them now, is not installed: {way_out}"
+        )
+    kinds = ", ".join(_describe(one) for one in arguments)
+    return (
+        f"{name} was not compiled for ({kinds}), and numba, which would do it now, is not "
+        f"installed: {way_out}"
+    )
+
+
+def _describe(argument: Any) -> str:
+    if hasattr(argument, "dtype") and hasattr(argument, "flags") and argument.ndim:
+        order = "" if argument.flags.c_contiguous else " strided"
+        return f"{argument.dtype}[{argument.ndim}d{order}]"
+    return type(argument).__name__

@@ -15,10 +15,9 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 
 import numpy as np
-from numba import njit
 
 from lakejoin.kernels.hashes import finish, mix
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 _BUCKET = 8

@@ -9,9 +9,8 @@ result. Until then bytes may be wrong: nothing read from the file is trusted as 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.lsh_forest import key_of
 from lakejoin.kernels.mapped_arrays import flags_at, longs_at, pack_addresses, prefetch, words_at
 from lakejoin.kernels.minhash import estimate_shared, score_counts, score_equal_count

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import carray, njit, types
-from numba.extending import intrinsic
 
+from lakejoin.kernels.jit import carray, intrinsic, njit
 from lakejoin.model import Array
 
 # Calling compiled code costs a fraction of a microsecond per array passed, which is more than a
@@ -26,9 +24,11 @@ def pack_addresses(*arrays: Array) -> Array:
     return np.array(numbers, dtype=np.int64).reshape(-1)
 
 
-@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+@intrinsic
 def pointer(typing_context: Any, address: Any) -> Any:
     """Turn an address into a pointer."""
+    from llvmlite import ir
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
@@ -71,9 +71,11 @@ def borrow_array(array: Array) -> Array:
     return carray(pointer(array.ctypes.data), array.shape, array.dtype)
 
 
-@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+@intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Prefetch the cache line of an element, by its index in the array's memory."""
+    from llvmlite import ir
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

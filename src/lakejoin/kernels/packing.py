@@ -6,10 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
 
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import intrinsic, kernel, njit
 from lakejoin.model import Array
 
 # A number is written in groups of seven bits, the lowest first; the top bit of a byte says that
@@ -224,9 +222,10 @@ _IN_WORD = np.uint64(63)
 _WORD_SHIFT = np.uint64(6)
 
 
-@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+@intrinsic
 def count_ones(typing_context: Any, word: Any) -> Any:
     """Count the bits that are set in a 64-bit number."""
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])

@@ -15,9 +15,8 @@ smaller side has rows.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 _EMPTY = np.int64(-1)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 # data        the bytes of all texts, each ended by `END`, which no UTF-8 text contains; those of

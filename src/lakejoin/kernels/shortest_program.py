@@ -14,9 +14,8 @@ Among programs of equally many steps the one of least effort wins.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 CONSTANT = -1

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import carray, njit, types
-from numba.extending import intrinsic
 
 from lakejoin.kernels.hashes import finish
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import carray, intrinsic, kernel, njit
 from lakejoin.kernels.mapped_arrays import pointer
 from lakejoin.model import Array
 
@@ -228,9 +225,12 @@ _NONE = np.uint8(0)
 _SKIPPED = 64  # rows that are skipped together if none of them has a value of the query
 
 
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
+@intrinsic(prefer_literal=True)
 def _covers(typing_context: Any, rows: Any, r: Any, keys: Any, k: Any, words: Any) -> Any:
     """Whether row r has all bits of key k, both of `words` words (a literal): one comparison."""
+    from llvmlite import ir
+    from numba import types
+
     wide = ir.IntType(64 * words.literal_value)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lakejoin.kernels.hashes import finish, hash_text, mix, same_bytes
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 # Only ASCII letters are folded here; a caller with others passes texts in lower case. Blanks around

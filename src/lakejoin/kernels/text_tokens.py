@@ -25,11 +25,10 @@ import unicodedata
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lakejoin.kernels.canonical_dates import find_month
 from lakejoin.kernels.hashes import finish, mix
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 MAX_CHARACTERS = 256  # characters read of a text

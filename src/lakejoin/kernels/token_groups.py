@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lakejoin.kernels.hashes import bucket_of, finish, mix, same_bytes
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 _BUCKET_PAIRS = 12_288

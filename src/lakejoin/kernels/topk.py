@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 # A column's rank is a number: its score in the high 32 bits, and below it how small its set is, so
@@ -101,7 +101,7 @@ def sort_best_first(ranks: Array, keys: Array, count: int) -> None:
         _sink(ranks, keys, last)
 
 
-@njit(inline="always")
+@kernel(inline="always")
 def required_score(best: Array, least: int) -> int:
     """Return the score that a set must reach.
 
@@ -114,7 +114,7 @@ def required_score(best: Array, least: int) -> int:
     return least
 
 
-@njit
+@kernel
 def push_score(best: Array, score: int) -> None:
     """Take a score into the heap if it is among the k best."""
     size = best.shape[0] - 1

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lakejoin.kernels.hashes import finish, mix
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.model import Array
 
 # Plain IEEE arithmetic in a fixed order, no fast-math: a text has the same bits on every machine

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import carray, njit
 
 from lakejoin.engines.composite.table_layout import PerSegment
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import carray, kernel, njit
 from lakejoin.kernels.mapped_arrays import (
     BlockGuard,
     borrow_array,

@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.composite.query import TrieNodes
 from lakejoin.engines.composite.table_layout import TableLayout
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.mapped_arrays import borrow_array
 from lakejoin.model import Array
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import carray, njit
 
 from lakejoin.engines.composite.key_cells import (
     KEYS,
@@ -29,7 +28,7 @@ from lakejoin.engines.composite.mapping_kernels import (
     mark_matching_rows,
 )
 from lakejoin.engines.composite.query import TrieNodes
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import carray, kernel, njit
 from lakejoin.kernels.mapped_arrays import BlockGuard, borrow_array, note_blocks, pointer
 from lakejoin.kernels.superkey_rows import filter_rows
 from lakejoin.kernels.topk import column_key, push_column, rank_of, score_of, would_enter

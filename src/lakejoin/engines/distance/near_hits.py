@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.distance.near_pairs import any_near, measure_without_grid, project_points
 from lakejoin.engines.distance.point_pool import (
@@ -24,7 +23,7 @@ from lakejoin.engines.distance.sphere_bounds import (
     classify_blocks,
     count_coarsely,
 )
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.topk import push_score, required_score
 from lakejoin.model import Array
 

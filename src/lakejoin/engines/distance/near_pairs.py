@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.distance.point_pool import (
     GridFrame,
@@ -19,7 +18,7 @@ from lakejoin.engines.distance.point_pool import (
 )
 from lakejoin.engines.distance.query_grids import QueryGrids
 from lakejoin.engines.distance.sphere_bounds import BLOCK, OPEN, classify_blocks, haversine
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.topk import push_score, required_score
 from lakejoin.model import Array
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.distance.sphere_bounds import BLOCK, OPEN
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.topk import push_score, required_score
 from lakejoin.model import Array
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from lakejoin.kernels.jit import njit
 from lakejoin.model import Array
 
 # A grid is seen as at most 64 x 64 coarse cells, each with the number of query points in it. A box

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.meaning.vector_distances import SMALL, rounding_error
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.kd_trees import LEAF_SIZE
 from lakejoin.model import Array
 

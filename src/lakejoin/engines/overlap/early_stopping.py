@@ -24,7 +24,6 @@ The answer is exact whatever the costs are: they decide only what is read.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.overlap.merge_list import clear_counts, read_lists, take_best
 from lakejoin.engines.overlap.posting_reader import (
@@ -62,6 +61,7 @@ from lakejoin.engines.overlap.read_costs import (
     STOPPED,
     ReadCosts,
 )
+from lakejoin.kernels.jit import njit
 from lakejoin.kernels.topk import least_score, push_column, rank_of
 from lakejoin.model import Array
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.overlap.merge_list import clear_counts
 from lakejoin.engines.overlap.posting_reader import (
@@ -65,6 +64,7 @@ from lakejoin.engines.overlap.read_costs import (
     LISTS_READ,
     ReadCosts,
 )
+from lakejoin.kernels.jit import njit
 from lakejoin.kernels.topk import (
     column_key,
     least_score,

@@ -7,7 +7,6 @@ of them where a query's lists are short.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.overlap.posting_reader import read_whole_query
 from lakejoin.engines.overlap.postings_view import (
@@ -29,6 +28,7 @@ from lakejoin.engines.overlap.postings_view import (
     touched_in,
 )
 from lakejoin.engines.overlap.read_costs import BYTES_READ, CANDIDATES, LISTS_FOUND, LISTS_READ
+from lakejoin.kernels.jit import njit
 from lakejoin.kernels.mapped_arrays import note_blocks
 from lakejoin.kernels.topk import column_key, least_score, push_column, rank_of, would_enter
 from lakejoin.model import Array

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.overlap.early_stopping import stop_early
 from lakejoin.engines.overlap.josie import josie
@@ -30,7 +29,7 @@ from lakejoin.engines.overlap.postings_view import (
     top_in,
 )
 from lakejoin.engines.overlap.read_costs import SEGMENTS
-from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.mapped_arrays import words_at
 from lakejoin.kernels.topk import rank_of, score_of, sort_best_first
 from lakejoin.model import Array

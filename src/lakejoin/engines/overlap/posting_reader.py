@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.overlap.postings_view import (
     GROUP_SAMPLE,
@@ -50,6 +49,7 @@ from lakejoin.engines.overlap.postings_view import (
     top_in,
 )
 from lakejoin.engines.overlap.read_costs import BYTES_READ, SETS_READ
+from lakejoin.kernels.jit import njit
 from lakejoin.kernels.mapped_arrays import note_blocks, prefetch
 from lakejoin.kernels.packing import read_packed
 from lakejoin.kernels.topk import column_key, push_column, rank_of, would_enter

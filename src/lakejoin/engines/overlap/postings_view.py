@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lakejoin.engines.overlap.read_costs import COUNTER_COUNT, ReadCosts
+from lakejoin.kernels.jit import njit
 from lakejoin.kernels.mapped_arrays import (
     BlockGuard,
     flags_at,

@@ -1,0 +1,67 @@
+"""The library of compiled kernels: whether there is one for this machine, and whether it fits.
+
+`library.abi3.so` lies beside this file (`library_build.py` builds it). It has a digest of every
+source that went into it; a kernel whose source, or one that it imports, has changed since is
+compiled by numba.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from lakejoin.kernels.kernel_sources import digest_module
+
+SETTING = "LAKEJOIN_KERNELS"  # "numba" does without the library
+
+
+def find_entries(function: Callable[..., Any]) -> Any:
+    """The class of entries of the library, if a function is among them; else None."""
+    library = _load()[0]
+    if library is None or f"{function.__module__}.{function.__name__}" not in library.names:
+        return None
+    return library.Entry if _fits(function.__module__) else None
+
+
+def lacking_reason() -> str:
+    """Why there is no compiled library here, as half a sentence; nothing if there is one."""
+    return _load()[1]
+
+
+@cache
+def _load() -> tuple[Any, str]:
+    if os.environ.get(SETTING) == "numba":
+        return None, f"{SETTING}=numba asks for no compiled kernels"
+    try:
+        library = import_module("lakejoin.kernels.library")
+    except ModuleNotFoundError:
+        return None, "lakejoin has no compiled kernels for this platform"
+    except ImportError as problem:  # another processor, or another platform's file
+        return None, f"the compiled kernels of lakejoin cannot be loaded ({problem})"
+    return library, ""
+
+
+@cache
+def _fits(module: str) -> bool:
+    """Whether a module's kernels were compiled from the sources that are here."""
+    built = _built_sources().get(module)
+    return built is not None and all(_same(name, digest) for name, digest in built.items())
+
+
+@cache
+def _built_sources() -> dict[str, dict[str, str]]:
+    """By module, the digests of the sources that its kernels were compiled from."""
+    digests: dict[str, str]
+    needs: dict[str, list[str]]
+    digests, needs = json.loads(_load()[0].sources)
+    return {module: {name: digests[name] for name in names} for module, names in needs.items()}
+
+
+@cache
+def _same(module: str, digest: str) -> bool:
+    now = digest_module(module)
+    return now is None or now == digest  # without its source, a module is what was installed

@@ -1,0 +1,238 @@
+"""The library of compiled kernels: results as from numba, without numba and without the GIL."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lakejoin
+from lakejoin.kernels import fuzzy_tokens, hashes, minhash, packing, topk
+from lakejoin.kernels.deferred import Deferred, Kernel
+from lakejoin.kernels.kernel_signatures import read_table, read_type, write_type
+from lakejoin.kernels.kernel_sources import needed_modules
+from lakejoin.kernels.numba_functions import make_function
+
+SOURCES = Path(lakejoin.__file__).parent
+library: Any = pytest.importorskip(
+    "lakejoin.kernels.library", reason="no library: python -m lakejoin.kernels.library_build"
+)
+
+
+def all_deferred() -> list[Deferred]:
+    found: dict[int, Deferred] = {}
+    for file in SOURCES.rglob("*.py"):
+        if "kernels.jit import" in file.read_text() and file.parent.name != "published":
+            parts = file.relative_to(SOURCES.parent).with_suffix("").parts
+            for value in vars(import_module(".".join(parts))).values():
+                if isinstance(value, Deferred):
+                    found[id(value)] = value
+    return list(found.values())
+
+
+def test_every_kernel_that_python_calls_has_a_signature() -> None:
+    deferred = all_deferred()
+    called = {name for one in deferred for name in one.py_func.__code__.co_names}
+    table = read_table()
+    for one in deferred:
+        name = one.py_func.__name__
+        if isinstance(one, Kernel) and name not in called:
+            assert f"{one.py_func.__module__}.{name}" in table
+
+
+def test_every_signature_is_compiled_and_can_be_read_back() -> None:
+    table = read_table()
+    assert library.names == set(table)
+    for signatures in table.values():
+        for arguments in signatures:
+            assert [write_type(read_type(one)) for one in arguments] == arguments
+
+
+def test_a_change_is_noticed_in_what_a_kernel_calls() -> None:
+    needed = needed_modules("lakejoin.engines.overlap.overlap_kernels")
+    assert {"lakejoin.kernels.topk", "lakejoin.engines.overlap.josie"} <= set(needed)
+    assert "lakejoin.kernels.jit" not in needed
+
+
+numbers = st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=40)
+
+
+def equal(kernel: Any, *arguments: Any) -> None:
+    """The library's result and all arrays it writes are those of numba, type by type."""
+    assert isinstance(kernel, library.Entry)
+    copies = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+    got, expected = kernel(*arguments), make_function(kernel)(*copies)
+    pairs = list(zip(arguments, copies, strict=True))
+    pairs += zip(got, expected, strict=True) if isinstance(got, tuple) else [(got, expected)]
+    for a, b in pairs:
+        assert type(a) is type(b)
+        if isinstance(a, np.ndarray):
+            assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+        else:
+            assert a == b
+
+
+@given(numbers)
+@settings(deadline=None, max_examples=30)
+def test_arrays_that_are_returned(values: list[int]) -> None:
+    equal(fuzzy_tokens.index_hashes, np.array(values, dtype=np.uint64))
+
+
+@given(st.lists(st.text(max_size=20), max_size=8), st.integers(0, 2**64 - 1))
+@settings(deadline=None, max_examples=30)
+def test_arrays_that_are_written(texts: list[str], seed: int) -> None:
+    encoded = [text.encode() for text in texts]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+    out = np.zeros(len(texts), dtype=np.uint64)
+    equal(hashes.hash_strings, offsets, data, np.uint64(seed), out)
+
+
+@given(st.sets(st.integers(0, 300)))
+@settings(deadline=None, max_examples=30)
+def test_intrinsics(members: set[int]) -> None:
+    words, before = np.zeros(5, dtype=np.uint64), np.zeros(5, dtype=np.uint32)
+    equal(packing.build_bit_set, np.array(list(members), dtype=np.uint32), words, before)
+
+
+@given(st.floats(0.01, 1), st.floats(0.01, 1), st.integers(1, 6))
+@settings(deadline=None, max_examples=30)
+def test_floating_point(least: float, share: float, bands: int) -> None:
+    (arguments, _), *_ = minhash.compute_band_errors.signatures()  # type: ignore[attr-defined]
+    assert arguments == "ddq[d1Cw[d1Cw[d3Cw"
+    nodes, weights = np.linspace(0, 1, 8), np.full(8, 1 / 8)
+    out = np.zeros((2, bands, bands))
+    equal(minhash.compute_band_errors, least, share, bands, nodes, weights, out)
+
+
+def test_a_result_outlives_its_kernel_call() -> None:
+    kept = [fuzzy_tokens.index_hashes(np.arange(5000, dtype=np.uint64)) for _ in range(50)]
+    for numbered, first in kept:
+        assert numbered.tolist() == list(range(5000)) == first.tolist()
+
+
+def test_the_gil_is_released() -> None:
+    values = np.arange(20_000_000, dtype=np.uint64)
+    began = threading.Event()
+
+    def work() -> None:
+        began.set()
+        fuzzy_tokens.index_hashes(values)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    began.wait()
+    turns = 0
+    while thread.is_alive():
+        time.sleep(0.001)
+        turns += 1
+    assert turns > 20  # of a second or so
+
+
+def test_a_call_costs_little() -> None:
+    members = np.array([3, 70, 64], dtype=np.uint32)
+    words, before = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.uint32)
+    best = 1.0
+    for _ in range(20):
+        began = time.perf_counter()
+        for _ in range(1000):
+            packing.build_bit_set(members, words, before)
+        best = min(best, (time.perf_counter() - began) / 1000)
+    assert best < 3e-6
+
+
+def test_other_types_go_to_numba() -> None:
+    words, before = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.uint32)
+    packing.build_bit_set(np.array([3, 70, 64], dtype=np.int16), words, before)
+    assert words.tolist() == [8, 65]
+    assert topk.required_score(np.array([0.5, 0.25]), 0.0) == topk.required_score.py_func(
+        np.array([0.5, 0.25]), 0.0
+    )
+
+
+WITHOUT = "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None\n"
+
+
+def run(code: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(SOURCES.parent), **settings}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
+    )
+
+
+JOIN = """
+import sys, lakejoin, pyarrow as pa
+left = pa.table({"town": ["Zürich", "Bern", "Genf", "Basel"] * 5, "n": list(range(20))})
+right = pa.table({"name": ["zürich", "bern", "genf", "basel"], "canton": ["ZH", "BE", "GE", "BS"]})
+joined = lakejoin.join(left, right).table()
+print(joined.num_rows, "numba" in sys.modules)
+"""
+
+
+def test_a_join_imports_no_numba() -> None:
+    done = run(JOIN)
+    assert (done.stdout, done.stderr) == ("20 False\n", "")
+
+
+def test_a_search_needs_no_numba(index: Any, lake: Path, tmp_path: Path) -> None:
+    index(lake)
+    search = (
+        "import sys, lakejoin\n"
+        f"lake = lakejoin.open({str(tmp_path / 'index')!r})\n"
+        f"answer = lake.search({str(lake / 'cities.csv')!r})\n"
+        "print(len(answer.results) >= 0)\n"
+    )
+    done = run(WITHOUT + search)
+    assert done.stdout == "True\n", done.stderr
+
+
+CALL = """
+import numpy as np
+from lakejoin.kernels import packing
+words, before = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.uint32)
+try:
+    packing.build_bit_set(np.array([3, 70, 64], dtype=np.{}), words, before)
+    print(words.tolist())
+except Exception as problem:
+    print(type(problem).__name__, problem)
+"""
+
+
+def test_without_the_library_numba_compiles() -> None:
+    done = run(CALL.format("uint32"), LAKEJOIN_KERNELS="numba")
+    assert done.stdout == "[8, 65]\n", done.stderr
+
+
+def test_without_both_one_sentence_says_so() -> None:
+    done = run(WITHOUT + CALL.format("uint32"), LAKEJOIN_KERNELS="numba")
+    assert done.stdout == (
+        "MissingDependency LAKEJOIN_KERNELS=numba asks for no compiled kernels, and numba, which "
+        "would make them now, is not installed: pip install 'lakejoin[numba]'\n"
+    )
+
+
+def test_a_call_that_nothing_was_compiled_for_is_named() -> None:
+    done = run(WITHOUT + CALL.format("int16"))
+    assert done.stdout == (
+        "MissingDependency lakejoin.kernels.packing.build_bit_set was not compiled for (int16[1d], "
+        "uint64[1d], uint32[1d]), and numba, which would do it now, is not installed: pip install "
+        "'lakejoin[numba]'\n"
+    )
+
+
+@pytest.mark.parametrize("processor", ["x86-64-v2", "none"])
+def test_the_code_for_a_processor(processor: str) -> None:
+    done = run(CALL.format("uint32"), LAKEJOIN_PROCESSOR=processor)
+    assert done.stdout == "[8, 65]\n"
+    told = "cannot be loaded (the compiled kernels need a newer processor)" in done.stderr
+    assert told == (processor == "none")

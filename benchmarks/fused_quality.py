@@ -120,8 +120,8 @@ def fused(lake: Lake, question: Question) -> Ranked:
 
 
 def ranked(answer: FusedAnswer) -> Ranked:
-    """The tables of an answer, each with its versions behind it."""
-    found = tuple(name for one in answer for name in (one.table, *one.versions))
+    """The tables of an answer, each with its versions and the files of its series behind it."""
+    found = tuple(name for one in answer for name in (one.table, *one.versions, *one.members))
     return Ranked(found, tuple(one.table for one in answer.misses))
 
 

@@ -335,9 +335,9 @@ def test_json_has_the_documented_keys(shop: Path) -> None:
     assert [list(way) for way in result["ways"] + miss["ways"]] == [WAY] * 2
     reasons = result["ways"][0]["reasons"]
     assert reasons and all(list(one) == ["what", "nats", "words"] for one in reasons)
-    full = {"full": 50 / 60, "known": False}
+    full = {"full": 50 / 60, "known_as": None}
     assert result["adds"] == [{"name": name, **full} for name in ("code", "<b>")]
-    assert miss["adds"] == [{"name": "word", "full": None, "known": False}]
+    assert miss["adds"] == [{"name": "word", "full": None, "known_as": None}]
     assert result["accidental"] == ""
     opened = SEARCH.answer(*asked(shop, "--explain", "1"))
     assert opened["result"] == result and "parts.csv" in opened["sql"]

@@ -99,6 +99,42 @@ def test_a_table_whose_columns_are_there_comes_last(tmp_path: Path) -> None:
     assert after[1].adds_text == "adds nothing: your table already has its columns"
 
 
+def test_a_table_with_fewer_columns_of_mine_keeps_its_rank(tmp_path: Path) -> None:
+    """It was not joined: its columns are not the last ones of mine."""
+    groups = make_codes(600, 4)
+    mine = {"code": CODES, "group": groups, "size": MINE["size"]}
+    fewer = PlainTable("fewer.csv", {"code": CODES[:500], "group": groups[:500]})
+    other = PlainTable("other.csv", {"code": CODES[:100], "price": make_codes(100, 5)})
+    answer = key_lake(tmp_path, [fewer, other]).search(mine)
+    assert tables_of(answer) == ["fewer.csv", "other.csv"]
+    assert answer[0].already_joined and answer[0].adds[0].known_as in ("code", "group")
+
+
+def test_tables_joined_one_after_the_other_come_last(tmp_path: Path) -> None:
+    groups = {"product": CODES[:400], "group": make_codes(400, 4)}
+    prices = {"item": CODES[:500], "price": make_codes(500, 5), "tax": make_codes(500, 9)}
+    names = {"product": CODES[:90], "name": make_codes(90, 6)}
+    lake = key_lake(
+        tmp_path,
+        [
+            PlainTable("groups.csv", groups),
+            PlainTable("prices.csv", prices),
+            PlainTable("names.csv", names),
+        ],
+    )
+    empty: list[str | None] = [None]
+    mine = {
+        **MINE,
+        "group": [*groups["group"], *empty * 200],
+        "item": [*prices["item"], *empty * 100],
+        "price": [*prices["price"], *empty * 100],
+        "tax": [*prices["tax"], *empty * 100],
+    }
+    answer = lake.search(mine)
+    assert tables_of(answer)[0] == "names.csv"
+    assert [result.already_joined for result in answer] == [False, True, True]
+
+
 def test_a_list_of_keys_adds_nothing_but_was_not_joined(tmp_path: Path) -> None:
     lake = key_lake(tmp_path, [PlainTable("keys.csv", {"product": CODES[:500]})])
     (result,) = lake.search(MINE)

@@ -41,13 +41,13 @@ _FEWEST = 3  # rows needed to compare
 class AddedColumn:
     """A column that a table would add, and the share of query rows that would get a value.
 
-    `full` is None if it was not measured. A column is `known` if the query table already has its
-    values in the matching rows.
+    `full` is None if it was not measured. `known_as` is the query column that already has its
+    values in the matching rows; None if there is none.
     """
 
     name: str
     full: float | None = None
-    known: bool = False
+    known_as: str | None = None
 
 
 def list_added_columns(candidate: JoinCandidate) -> tuple[AddedColumn, ...]:
@@ -67,9 +67,12 @@ def measure_added_columns(candidate: JoinCandidate) -> tuple[AddedColumn, ...]:
         known = rows.known(others)
     else:
         filled = [covered * (1 - _null_share(column)) for column in others]
-        known = [False] * len(others)
+        known = [None] * len(others)
     added = list(map(AddedColumn, (column.name for column in others), filled, known))
-    stale = [old or column.profile.distinct <= 1 for column, old in zip(others, known, strict=True)]
+    stale = [
+        own is not None or column.profile.distinct <= 1
+        for column, own in zip(others, known, strict=True)
+    ]
     order = sorted(range(len(added)), key=lambda position: stale[position])
     return tuple(added[position] for position in order)
 
@@ -103,9 +106,9 @@ class _MetRows:
         got = np.bincount(self._value[there], minlength=len(self._weights)) > 0
         return float(self._weights[got].sum() / max(1, self._weights.sum()))
 
-    def known(self, columns: Sequence[ColumnEntry]) -> list[bool]:
-        """Whether the query table already has each column: one of its own is equal in matching
-        rows."""
+    def known(self, columns: Sequence[ColumnEntry]) -> list[str | None]:
+        """For each column, the query column that is equal to it in matching rows; None if there is
+        none."""
         both = np.flatnonzero((self._mine >= 0) & (self._theirs >= 0))
         if len(both) > _ROWS:  # from all over: the first rows may differ from the others
             both = both[np.linspace(0, len(both) - 1, _ROWS).astype(np.int64)]
@@ -115,12 +118,13 @@ class _MetRows:
         lake = LakeRows(location.segment, location.entry)
         first = location.entry.first
         indexes = [column.column_id - first for column in columns]
-        known = []
+        known: list[str | None] = []
         for theirs in lake.codes_at(indexes, self._theirs[both]):
             here = (mine != NO_CODE) & (theirs != NO_CODE)
             same = ((mine == theirs) & here).sum(axis=1)
             enough = here.sum(axis=1) >= _FEWEST
-            known.append(bool((enough & (same >= _SAME * here.sum(axis=1))).any()))
+            equal = np.flatnonzero(enough & (same >= _SAME * here.sum(axis=1)))
+            known.append(own.names[int(equal[-1])] if len(equal) else None)  # appended last
         return known
 
     def _is_null(self, column: int) -> Array:

@@ -86,7 +86,7 @@ class FusedResult:
     @property
     def already_joined(self) -> bool:
         """Whether the query table already has all columns that it would add."""
-        return bool(self.adds) and all(column.known for column in self.adds)
+        return bool(self.adds) and all(column.known_as is not None for column in self.adds)
 
     @property
     def accidental(self) -> str:

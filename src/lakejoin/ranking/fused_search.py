@@ -51,6 +51,7 @@ from lakejoin.ranking.table_results import (
     FileSeries,
     TableCandidates,
     choose_possible,
+    find_appended,
     rank_tables,
 )
 from lakejoin.search.lake_background import get_lake_names
@@ -326,7 +327,7 @@ class _Run:
         self, groups: Sequence[Sequence[TableCandidates]], limit: int, final: bool
     ) -> list[FusedResult]:
         """The first results. What was shown keeps its rank, even if longer keys change the order;
-        of the others, tables that the query table already has come last."""
+        of the others, tables that were joined before come last."""
         if not final:
             return [_result(rank, group) for rank, group in enumerate(groups[:limit], 1)]
         shown = self._shown
@@ -336,7 +337,8 @@ class _Run:
             _result(0, group, measure_added_columns(group[0].first))
             for group in rest[: max(0, limit - len(shown))]
         ]
-        page.sort(key=lambda result: result.already_joined)
+        appended = find_appended(page, self._query_table.column_names)
+        page.sort(key=lambda result: result.table in appended)
         shown += [replace(result, rank=rank) for rank, result in enumerate(page, len(shown) + 1)]
         return shown[:limit]
 

@@ -2,8 +2,8 @@
 
 A table is as good as its best candidate, and better if other columns join independently of it.
 Files of a series (`sales_2024_01.csv`, `sales_2024_02.csv`, …) with the same columns are one result
-with its members, ranked by the values that they match together. Tables whose columns the query
-table already has, because they were joined before, come last among those shown.
+with its members, ranked by the values that they match together. Tables that were joined before come
+last among those shown: the query table ends with their columns.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from lakejoin.ranking.join_candidates import JoinCandidate
 
 if TYPE_CHECKING:
     from lakejoin.model import Array
+    from lakejoin.ranking.answer import FusedResult
     from lakejoin.search.result import Result, ResultLocation
 
 _OF_SECOND = 0.3  # of what the best candidate lacks, a second one of score 1 adds
@@ -189,6 +190,31 @@ class FileSeries:
         found = (result.found for result in known.values() if result.found is not None)
         positions = [location.find_shared_values().positions for location in found]
         return replace(table, members=members, together=_count_together(first, positions))
+
+
+def find_appended(results: Sequence[FusedResult], column_names: Sequence[str]) -> set[str]:
+    """The tables that were joined before: apart from the key, their columns are the last ones of
+    the query table, or stand before those of another such table, as joins append them."""
+    appended: set[str] = set()
+    end, left = len(column_names), [result for result in results if result.already_joined]
+    for _ in results:
+        for result in left:
+            length = _count_appended(result, column_names[:end])
+            if length:
+                appended.add(result.table)
+                left.remove(result)
+                end -= length
+                break
+    return appended
+
+
+def _count_appended(result: FusedResult, column_names: Sequence[str]) -> int:
+    """How many of the last columns are those of a table; 0 if some of them stand elsewhere."""
+    key = result.candidates[0].query_columns
+    own = {*key, *(column.known_as for column in result.adds)}
+    others = (at for at, name in enumerate(reversed(column_names)) if name not in own)
+    length = next(others, len(column_names))
+    return length if length >= max(1, len(own) - len(key)) else 0
 
 
 def _count_together(first: JoinCandidate, positions: Sequence[Array]) -> int:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 from lake_plan import SHAPES, Plan
 from lakejoin.kernels.hashes import finish
+from lakejoin.kernels.jit import njit
 from lakejoin.kernels.minhash import sketch
 from lakejoin.model import Array
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakejoin
-from lakejoin.kernels import fuzzy_tokens, hashes, minhash, packing, topk
+from lakejoin.kernels import fuzzy_tokens, hashes, packing, topk
 from lakejoin.kernels.deferred import Deferred, Kernel
 from lakejoin.kernels.kernel_signatures import read_table, read_type, write_type
 from lakejoin.kernels.kernel_sources import needed_modules
@@ -105,14 +105,12 @@ def test_intrinsics(members: set[int]) -> None:
     equal(packing.build_bit_set, np.array(list(members), dtype=np.uint32), words, before)
 
 
-@given(st.floats(0.01, 1), st.floats(0.01, 1), st.integers(1, 6))
+@given(st.lists(st.tuples(st.integers(0, 4), st.floats(0, 10)), max_size=30))
 @settings(deadline=None, max_examples=30)
-def test_floating_point(least: float, share: float, bands: int) -> None:
-    (arguments, _), *_ = minhash.compute_band_errors.signatures()  # type: ignore[attr-defined]
-    assert arguments == "ddq[d1Cw[d1Cw[d3Cw"
-    nodes, weights = np.linspace(0, 1, 8), np.full(8, 1 / 8)
-    out = np.zeros((2, bands, bands))
-    equal(minhash.compute_band_errors, least, share, bands, nodes, weights, out)
+def test_floating_point(rows: list[tuple[int, float]]) -> None:
+    groups = np.array([group for group, _ in rows], dtype=np.int64)
+    values = np.array([value for _, value in rows], dtype=np.float64)
+    equal(fuzzy_tokens.compute_leads, groups, values, 5)
 
 
 def test_a_result_outlives_its_kernel_call() -> None:

@@ -14,6 +14,7 @@ import pytest
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.encoders import wordllama
+from lakejoin.joins.learned import row_samples
 from lakejoin.lake import Lake
 
 
@@ -40,6 +41,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lake]:
     pyarrow.csv.write_csv(pa.table({"place": spelled, "people": people}), folder / "cities.csv")
     lakejoin.index(folder, tmp_path / "index", spark=FakeSpark(), parts=["meaning"])
     wordllama.open_words.cache_clear()
+    row_samples._divsufsort.cache_clear()
     monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "pydivsufsort", None)
     yield lakejoin.open(tmp_path / "index")

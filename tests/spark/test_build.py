@@ -235,10 +235,9 @@ def test_leftovers_of_a_dead_build_go(lake: Path, index: Index, tmp_path: Path) 
 def test_a_reader_that_fails_in_the_middle_is_skipped(
     lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakejoin.formats import file_reader
-    from lakejoin.formats import file_reader as lake_read
+    from lakejoin.pipeline import segment_tasks
 
-    honest = lake_read.open_tables
+    honest = segment_tasks.open_tables
 
     def failing(source: Any, limits: Any) -> Any:
         if source.name == "cities.csv":
@@ -248,8 +247,8 @@ def test_a_reader_that_fails_in_the_middle_is_skipped(
     def failing_again(source: Any, limits: Any) -> Any:
         raise MemoryError("no more")
 
-    monkeypatch.setattr(lake_read, "open_tables", failing)
-    monkeypatch.setattr(file_reader, "open_tables_isolated", failing_again)
+    monkeypatch.setattr(segment_tasks, "open_tables", failing)
+    monkeypatch.setattr(segment_tasks, "open_tables_isolated", failing_again)
     report = index(lake)
     assert [s.name for s in report.skipped] == ["cities.csv", "page.html"]
     assert names(tmp_path) == [n for n in NAMES if n != "cities.csv"]

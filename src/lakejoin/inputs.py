@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakejoin.errors import InputError, MissingIndex, UnknownTable
-from lakejoin.formats.table_stream import FrameSource
 from lakejoin.joins.join_inputs import JoinInput, ReadRows
 from lakejoin.locations import Location
+from lakejoin.model import FrameSource
 from lakejoin.store.catalog import ColumnEntry, TableEntry
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot

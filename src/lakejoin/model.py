@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lakejoin.errors import import_optional
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
@@ -22,6 +24,23 @@ def __getattr__(name: str) -> Any:
 
         return np.ndarray[Any, Any]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class FrameSource:
+    """What becomes a frame of another library through `to_arrow`."""
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a `pyarrow.Table`."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """The rows as a `pandas.DataFrame`."""
+        import_optional("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rows as a `polars.DataFrame`."""
+        return import_optional("polars").from_arrow(self.to_arrow())
 
 
 class ColumnType(StrEnum):

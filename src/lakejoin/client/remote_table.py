@@ -11,8 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 from lakejoin.client.connection import Connection, Json
 from lakejoin.engines.query import FRAME_NAME
 from lakejoin.errors import InputError, ServerProblem
-from lakejoin.formats.table_stream import FrameSource
-from lakejoin.model import ColumnProfile, ColumnType, Loss
+from lakejoin.model import ColumnProfile, ColumnType, FrameSource, Loss
 
 if TYPE_CHECKING:
     import pyarrow as pa

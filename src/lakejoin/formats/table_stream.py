@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from lakejoin.errors import LakejoinError, UnreadableFile, import_optional
+from lakejoin.errors import LakejoinError, UnreadableFile
 from lakejoin.locations import Location
-from lakejoin.model import Dialect, Loss, ReadLimits, SourceFile
+from lakejoin.model import Dialect, FrameSource, Loss, ReadLimits, SourceFile
 from lakejoin.values.plain_columns import Losses, plain_batch
 
 DEFAULT_LIMITS = ReadLimits()
@@ -49,23 +49,6 @@ class TableStream:
         self._losses = Losses()
         for batch in self.read_batches(self._losses):
             yield plain_batch(batch, self.limits, self._losses)
-
-
-class FrameSource:
-    """What becomes a frame of another library through `to_arrow`."""
-
-    def to_arrow(self) -> pa.Table:
-        """The rows as a `pyarrow.Table`."""
-        raise NotImplementedError
-
-    def to_pandas(self) -> Any:
-        """The rows as a `pandas.DataFrame`."""
-        import_optional("pandas")
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """The rows as a `polars.DataFrame`."""
-        return import_optional("polars").from_arrow(self.to_arrow())
 
 
 @dataclass(frozen=True, slots=True)

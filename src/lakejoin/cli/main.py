@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 
 import click
 
@@ -62,6 +63,17 @@ _MODULES = {
     **dict.fromkeys(("join", "predicates", "relations"), "join_commands"),
     **dict.fromkeys(("serve", "mcp"), "serve_commands"),
 }
+# Commands that run without Spark, which needs pandas; searches run on it with --batch.
+_WITHOUT_PANDAS = (
+    *_READERS,
+    *_SEARCHES,
+    "union",
+    "paths",
+    "join",
+    "predicates",
+    "relations",
+    "mcp",
+)
 _UNTOUCHED = "stopped; existing files are untouched"
 # Messages for Ctrl-C. Commands that write replace existing files only when they are done.
 _STOPPED = {
@@ -76,6 +88,18 @@ _STOPPED = {
 
 class _Stopped(Exception):
     """Ctrl-C was pressed; the message to print."""
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Hides pandas from pyarrow, which imports it with its first array, to recognize its objects.
+
+    A command that reads files has none, and pandas takes longer to load than all the rest.
+    """
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        """Refuse pandas; find nothing else."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("this command does without pandas", name=fullname)
 
 
 class _LazyGroup(click.Group):
@@ -120,6 +144,8 @@ def main() -> None:
     if not os.environ.get("LAKEJOIN_DEBUG"):
         # Libraries log tracebacks of failures that are reported below in one sentence.
         logging.getLogger().addHandler(logging.NullHandler())
+    if sys.argv[1:2] and sys.argv[1] in _WITHOUT_PANDAS and "--batch" not in sys.argv:
+        sys.meta_path.insert(0, _WithoutPandas())
     try:
         code = cli.main(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

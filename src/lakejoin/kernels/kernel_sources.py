@@ -8,11 +8,15 @@ from pathlib import Path
 
 _SOURCES = Path(__file__).parent.parent.parent  # the folder that has lakejoin
 
-# What makes kernels callable, and is not compiled with them.
-_MACHINERY = frozenset(
-    f"lakejoin.kernels.{name}"
-    for name in ("jit", "deferred", "compiled_library", "kernel_sources", "numba_functions")
-)
+# What makes kernels callable, names their types and raises errors: it is not compiled with them.
+_NOT_COMPILED = frozenset((
+    "lakejoin.errors",
+    "lakejoin.model",
+    *(
+        f"lakejoin.kernels.{name}"
+        for name in ("jit", "deferred", "compiled_library", "kernel_sources", "numba_functions")
+    ),
+))  # fmt: skip
 
 
 def module_file(module: str) -> Path:
@@ -34,7 +38,7 @@ def needed_modules(module: str) -> list[str]:
     """A module and all of lakejoin that it imports, directly or not, when it is imported."""
     found, open_ = {module}, [module]
     while open_:
-        new = _imported(open_.pop()) - found - _MACHINERY
+        new = _imported(open_.pop()) - found - _NOT_COMPILED
         found |= new
         open_ += new
     return sorted(found)

@@ -12,7 +12,13 @@ from lakejoin.joins.fuzzy.pair_evidence import INTERCEPT, WEIGHTS
 
 MARGIN = 1e-4  # numbers that come this near to a limit may fall on either side of it
 ROMAN = {"ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii", "xiii", "xiv", "xv", "xvi"}
-GRAMMAR = {"the", "of", "a", "an", "in", "e", "y", "et", "do", "da", "am", "im"}  # as are tested
+# Words that say little, of English, the Romance languages and German.
+GRAMMAR = set(
+    """
+    the of and a an in at on for to by with de la le les du des et el los las del y e
+    da do dos di der die das den dem von und im am zu
+""".split()
+)
 Pair = tuple[str, str]
 
 

@@ -13,49 +13,11 @@ from lakejoin.joins.fuzzy.pair_evidence import INTERCEPT, WEIGHTS
 MARGIN = 1e-4  # numbers that come this near to a limit may fall on either side of it
 ROMAN = {"ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii", "xiii", "xiv", "xv", "xvi"}
 # Words that say little, of English, the Romance languages and German.
-GRAMMAR = set(
-    [
-        "the",
-        "of",
-        "and",
-        "a",
-        "an",
-        "in",
-        "at",
-        "on",
-        "for",
-        "to",
-        "by",
-        "with",
-        "de",
-        "la",
-        "le",
-        "les",
-        "du",
-        "des",
-        "et",
-        "el",
-        "los",
-        "las",
-        "del",
-        "y",
-        "e",
-        "da",
-        "do",
-        "dos",
-        "di",
-        "der",
-        "die",
-        "das",
-        "den",
-        "dem",
-        "von",
-        "und",
-        "im",
-        "am",
-        "zu",
-    ]
-)
+GRAMMAR = {
+    *("the", "of", "and", "a", "an", "in", "at", "on", "for", "to", "by", "with"),
+    *("de", "la", "le", "les", "du", "des", "et", "el", "los", "las", "del", "y", "e"),
+    *("da", "do", "dos", "di", "der", "die", "das", "den", "dem", "von", "und", "im", "am", "zu"),
+}
 Pair = tuple[str, str]
 
 

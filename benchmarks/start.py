@@ -68,7 +68,8 @@ def main() -> None:
     parser.add_argument("--base", help="the src folder of another version")
     parser.add_argument("--first", action="store_true", help="measure an empty cache too (minutes)")
     given = parser.parse_args()
-    figures: dict[str, dict[str, object]] = {}
+    figures: dict[str, dict[str, float]] = {}
+    loads: dict[str, dict[str, list[str]]] = {}
     with tempfile.TemporaryDirectory() as cache:
         loaded = Path(cache) / "loaded"
         env = {**os.environ, "LOADED": str(loaded)}
@@ -76,7 +77,8 @@ def main() -> None:
         if given.base:
             kinds["base"] = {**env, "PYTHONPATH": given.base}
         for name, arguments in commands(given.lake, given.index, given.query).items():
-            found: dict[str, object] = {}
+            found: dict[str, float] = {}
+            loads[name] = {}
             for kind, own in kinds.items():
                 if given.first and kind != "now":
                     empty = {**own, "NUMBA_CACHE_DIR": str(Path(cache) / f"{kind} {name}")}
@@ -84,11 +86,11 @@ def main() -> None:
                 cpu_of(arguments, own)
                 found[kind] = median(cpu_of(arguments, own) for _ in range(REPEATS))
                 roots = set(loaded.read_text().split())
-                found[f"{kind} loads"] = [name for name in LIBRARIES if name in roots]
+                loads[name][kind] = [library for library in LIBRARIES if library in roots]
             figures[name] = found
-            times = ", ".join(f"{k} {v:.2f} s" for k, v in found.items() if isinstance(v, float))
-            print(f"{name:<8} {times}; loads {', '.join(map(str, found['now loads']))}")  # type: ignore[call-overload]
-    record("start", figures)
+            times = ", ".join(f"{kind} {seconds:.2f} s" for kind, seconds in found.items())
+            print(f"{name:<8} {times}; loads {', '.join(loads[name]['now'])}")
+    record("start", {"seconds": figures, "loads": loads})
 
 
 if __name__ == "__main__":

@@ -121,6 +121,7 @@ class _PublishedSearch(KeySegmentSearch):
     def _chosen(self) -> int:
         """The key column that algorithm 1 starts with, chosen before any list is read."""
         if self._key.initial != "items":
+            # Neither is read unless the choice is by items.
             return super()._initial(None, np.zeros(0))  # type: ignore[arg-type]
         postings = self._index.postings[self._number]
         parts = range(len(self._key.query.columns))

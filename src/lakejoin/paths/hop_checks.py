@@ -25,7 +25,7 @@ class HopChecks:
     searcher: Searcher
     tables: PathTables
     _reasons: dict[Ends, str] = field(default_factory=dict)
-    _further: dict[Ends, tuple[Ends, ...] | None] = field(default_factory=dict)
+    _further: dict[Ends, tuple[Ends, ...]] = field(default_factory=dict)
     _candidates: dict[SegmentRef, ColumnCandidates] = field(default_factory=dict)
     _extenders: dict[SegmentRef, KeyExtender] = field(default_factory=dict)
 
@@ -44,7 +44,7 @@ class HopChecks:
         ends = seen.column, seen.other
         if ends not in self._further:
             self._further[ends] = self._find_further(seen)
-        extended = replace(seen, further=self._further[ends] or ())
+        extended = replace(seen, further=self._further[ends])
         return extended if seen is hop else extended.reversed()
 
     def _from_query(self, hop: Hop) -> Hop:
@@ -81,16 +81,16 @@ class HopChecks:
         (candidate,) = self._candidates[hop.column].quick(results)
         return candidate
 
-    def _find_further(self, hop: Hop) -> tuple[Ends, ...] | None:
+    def _find_further(self, hop: Hop) -> tuple[Ends, ...]:
         """The further columns that make the key of a join unique in one table."""
         candidate = self._candidate(hop)
         if candidate is None:
-            return None
+            return ()
         if hop.table not in self._extenders:
             self._extenders[hop.table] = KeyExtender(self.tables.table(hop.table))
         longer = self._extenders[hop.table].extend(candidate)
         if longer is None or longer.repeats:
-            return None
+            return ()
         location = longer.location
         mine = [self.tables.column_ref(hop.table, index) for index in location.query_columns[1:]]
         theirs = [(hop.other[0], column) for column in location.segment_columns[1:]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -161,23 +161,19 @@ class FusedResult:
         """The copies and other versions; empty if there are none."""
         if not self.versions:
             return ""
-        names = ", ".join(map(to_one_line, self.versions[:_VERSIONS]))
-        more = len(self.versions) - _VERSIONS
-        return f"copies or other versions: {names}" + (f" and {more:,} more" if more > 0 else "")
+        return f"copies or other versions: {_name_some(self.versions)}"
 
     @property
     def members_text(self) -> str:
         """The other files of its series, and what they match together; empty if there are none."""
         if not self.members:
             return ""
-        names = ", ".join(map(to_one_line, self.members[:_VERSIONS]))
-        more = len(self.members) - _VERSIONS
         files = f"one of {len(self.members) + 1:,} files with the same columns"
         if self.together is not None:
             size = self.candidates[0].result.query_size
             share = format_percent(self.together / max(1, size))
             files += f", which together match {self.together:,} of {size:,} ({share})"
-        return f"{files}: {names}" + (f" and {more:,} more" if more > 0 else "")
+        return f"{files}: {_name_some(self.members)}"
 
     def row(self, brief: bool = False) -> Row:
         """The row of a report; if `brief`, only how the table joins."""
@@ -209,6 +205,13 @@ class FusedResult:
 
     def __repr__(self) -> str:
         return render_row(Report(line(), _COLUMNS), self.row())
+
+
+def _name_some(tables: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    names = ", ".join(map(to_one_line, tables[:_VERSIONS]))
+    more = len(tables) - _VERSIONS
+    return names + (f" and {more:,} more" if more > 0 else "")
 
 
 def _added(column: AddedColumn, most: float) -> str:

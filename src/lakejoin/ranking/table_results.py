@@ -9,7 +9,7 @@ last among those shown: the query table ends with their columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ import numpy as np
 from lakejoin.ranking.join_candidates import JoinCandidate
 
 if TYPE_CHECKING:
-    from lakejoin.model import Array
     from lakejoin.ranking.answer import FusedResult
     from lakejoin.search.result import Result, ResultLocation
 
@@ -142,6 +141,7 @@ class FileSeries:
     _results: dict[tuple[Series, tuple[str, ...], str], dict[str, Result]] = field(
         default_factory=dict
     )
+    _together: dict[JoinCandidate, int] = field(default_factory=dict)
 
     def add(self, query_column: str, results: Sequence[Result]) -> None:
         """Remember the results for a query column."""
@@ -153,43 +153,28 @@ class FileSeries:
 
     def fold(self, tables: Sequence[TableCandidates]) -> list[TableCandidates]:
         """One result for each series, of its best table."""
-        seen: set[Series] = set()
-        folded = list(self._folded(tables, seen))
-        return sorted(folded, key=lambda table: table.order) if seen else folded
-
-    def _folded(
-        self, tables: Sequence[TableCandidates], seen: set[Series]
-    ) -> Iterator[TableCandidates]:
+        folded: list[TableCandidates] = []
         by_series: dict[Series, list[TableCandidates]] = {}
         for table in tables:
             series = _series_of(table.first.location)
-            if series is not None:
-                by_series.setdefault(series, []).append(table)
-        for table in tables:
-            series = _series_of(table.first.location)
             if series is None:
-                yield table
-            elif series not in seen:
-                others = [other.table for other in by_series[series]]
-                folded = self._with_members(table, series, others)
-                if folded.members:
-                    seen.add(series)
-                yield folded
+                folded.append(table)
+            else:
+                by_series.setdefault(series, []).append(table)
+        folded += (self._with_members(files, series) for series, files in by_series.items())
+        return sorted(folded, key=lambda table: table.order)
 
-    def _with_members(
-        self, table: TableCandidates, series: Series, others: Sequence[str]
-    ) -> TableCandidates:
-        """A table with the other files of its series."""
-        first = table.first
+    def _with_members(self, files: Sequence[TableCandidates], series: Series) -> TableCandidates:
+        """The best of some files of a series, with the names of the others."""
+        best, first = files[0], files[0].first
         known = self._results.get((series, first.query_columns, first.lake_columns[0]), {})
-        members = tuple(name for name in dict.fromkeys([*others, *known]) if name != table.table)
-        if not members:
-            return table
-        if first.kind != "equal" or len(first.query_columns) > 1:
-            return replace(table, members=members)
-        found = (result.found for result in known.values() if result.found is not None)
-        positions = [location.find_shared_values().positions for location in found]
-        return replace(table, members=members, together=_count_together(first, positions))
+        names = dict.fromkeys([*(file.table for file in files), *known])
+        members = tuple(name for name in names if name != best.table)
+        if not members or first.kind != "equal" or len(first.query_columns) > 1:
+            return replace(best, members=members)
+        if first not in self._together:  # an answer is made after each stage of a search
+            self._together[first] = _count_together(first, known.values())
+        return replace(best, members=members, together=self._together[first])
 
 
 def find_appended(results: Sequence[FusedResult], column_names: Sequence[str]) -> set[str]:
@@ -217,9 +202,11 @@ def _count_appended(result: FusedResult, column_names: Sequence[str]) -> int:
     return length if length >= max(1, len(own) - len(key)) else 0
 
 
-def _count_together(first: JoinCandidate, positions: Sequence[Array]) -> int:
-    own = first.location.find_shared_values().positions
-    return len(np.unique(np.concatenate([own, *positions])))
+def _count_together(first: JoinCandidate, results: Iterable[Result]) -> int:
+    """How many query values a candidate and some results for the same query column match."""
+    found = [first.location, *(result.found for result in results if result.found is not None)]
+    positions = [location.find_shared_values().positions for location in found]
+    return len(np.unique(np.concatenate(positions)))
 
 
 def _series_of(location: ResultLocation | None) -> Series | None:

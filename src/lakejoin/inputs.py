@@ -56,7 +56,7 @@ class LakeTable(FrameSource):
 
     def columns(self) -> list[ColumnEntry]:
         """The columns with their profiles."""
-        return self._segment.catalog.columns_of(self.entry)
+        return list(self._segment.catalog.columns_of(self.entry))
 
     @property
     def lakes(self) -> tuple[str, ...]:

@@ -36,3 +36,18 @@ def test_a_catalog_without_notes_opens(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(catalog, "_table_schema", lambda: older)
     entry = written_and_read(tmp_path / "catalog.lj")
     assert (entry.losses, entry.notes) == (LOSSES, ())
+
+
+def test_entries_are_right_beyond_those_that_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "_KEPT", 2)
+    writer = CatalogWriter()
+    for number in range(5):
+        writer.add_table(TableData(f"t{number}", "s", number, ()), 0)
+    with ArrayFileWriter(Location.of(tmp_path / "catalog.lj")) as out:
+        writer.write(out)
+    tables = Catalog(ArrayFile(Location.of(tmp_path / "catalog.lj"), out.record))
+    for number in [0, 1, 2, 0, 4, 3, 3, 1]:
+        assert (tables.table(number).name, tables.table(number).rows) == (f"t{number}", number)
+        assert len(tables._entries) <= 2

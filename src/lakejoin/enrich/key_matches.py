@@ -63,7 +63,7 @@ class LinkedTable:
         self.name = name
         self.rules = snapshot.manifest.options.rules
         self._segment, self._entry = snapshot.table(name)
-        self.columns: list[ColumnEntry] = self._segment.catalog.columns_of(self._entry)
+        self.columns: tuple[ColumnEntry, ...] = self._segment.catalog.columns_of(self._entry)
 
     @property
     def rows(self) -> int:

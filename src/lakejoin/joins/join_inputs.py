@@ -193,7 +193,7 @@ class JoinInput:
         if self.stored is None:
             return tuple(self.rows.column_names)
         segment, entry = self.stored
-        return tuple(column.name for column in segment.catalog.columns_of(entry))
+        return segment.catalog.column_names(entry)
 
 
 def loaded_input(name: str, rows: pa.Table, losses: tuple[Loss, ...] = ()) -> JoinInput:

@@ -78,7 +78,7 @@ class LakeRows:
     @cached_property
     def columns(self) -> tuple[ColumnEntry, ...]:
         """The catalog entries of the columns."""
-        return tuple(self.segment.catalog.columns_of(self.entry))
+        return self.segment.catalog.columns_of(self.entry)
 
     @property
     def names(self) -> Sequence[str]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from lakejoin.engines.query import Query, QueryTable
     from lakejoin.search.lake_background import LakeNames
     from lakejoin.search.result import ResultLocation
+    from lakejoin.store.segment import Segment
 
 _SOME = 8  # values that must match for their rarity to count in full
 _DENSE = 0.5  # chance, as a share of the matches, from which on numbers are compared by their ends
@@ -151,8 +153,7 @@ class ColumnCandidates:
     def _their_ends(self, location: ResultLocation) -> Ends | None:
         if self._ends is None:
             return None
-        codes = location.segment.postings.codes_of(location.segment_columns[0])
-        return find_ends(location.segment.dictionary.texts.take(codes))
+        return _find_lake_ends(location.segment, location.segment_columns[0])
 
     def with_agreement(self, candidate: JoinCandidate) -> JoinCandidate:
         """Add whether other columns agree in matching rows."""
@@ -166,6 +167,17 @@ class ColumnCandidates:
         return candidate.with_rows(
             measure_agreement(self._words, self.query, codes, location.segment, entry, column)
         )
+
+
+# By segment and column: the same long columns of numbers are candidates for many query columns.
+_lake_ends: WeakKeyDictionary[Segment, dict[int, Ends | None]] = WeakKeyDictionary()
+
+
+def _find_lake_ends(segment: Segment, column: int) -> Ends | None:
+    known = _lake_ends.setdefault(segment, {})
+    if column not in known:
+        known[column] = find_ends(segment.dictionary.texts.take(segment.postings.codes_of(column)))
+    return known[column]
 
 
 def find_almost_equal(

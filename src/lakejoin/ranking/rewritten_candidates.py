@@ -134,7 +134,7 @@ class _Pair:
         self._table = searcher.table_of(self._first.segment_index, self._first.column)
         self._entry = self._segment.catalog.table(self._table)
         self._rules: ValueRules = searcher.snapshot.manifest.options.rules
-        names = [column.name for column in self._segment.catalog.columns_of(self._entry)]
+        names = self._segment.catalog.column_names(self._entry)
         column_indexes = dict.fromkeys(hit.column_index for hit in likely)
         columns = dict.fromkeys(hit.column for hit in likely)
         self._query_columns = _first_by_name(

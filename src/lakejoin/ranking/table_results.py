@@ -214,8 +214,8 @@ def _series_of(location: ResultLocation | None) -> Series | None:
     nothing varies."""
     if location is None:
         return None
-    name = _VARYING.sub("#", location.entry.name)
+    entry = location.entry
+    name = _VARYING.sub("#", entry.name)
     if "#" not in name:
         return None
-    columns = location.segment.catalog.columns_of(location.entry)
-    return name, tuple(column.name for column in columns)
+    return name, location.segment.catalog.column_names(entry)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
+T = TypeVar("T")
 
 _PROFILE = [f.name for f in fields(ColumnProfile)]
 
@@ -121,12 +124,33 @@ def table_from_bytes(data: np.ndarray[Any, Any]) -> pa.Table:
     return pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(data))).read_all()
 
 
+_KEPT = 1024  # tables whose parsed entries are kept: a search asks for the same ones many times
+
+
 class Catalog:
     def __init__(self, file: ArrayFile) -> None:
         self.tables = table_from_bytes(file.array("tables").all())
         self.columns = table_from_bytes(file.array("columns").all())
+        self._entries: dict[int, TableEntry] = {}
+        self._columns: dict[int, tuple[ColumnEntry, ...]] = {}
 
     def table(self, table_id: int) -> TableEntry:
+        entry = self._entries.get(table_id)
+        if entry is None:
+            entry = _keep(self._entries, table_id, self._read_table(table_id))
+        return entry
+
+    def columns_of(self, table: TableEntry) -> tuple[ColumnEntry, ...]:
+        columns = self._columns.get(table.table_id)
+        if columns is None:
+            columns = _keep(self._columns, table.table_id, tuple(self._read_columns(table)))
+        return columns
+
+    def column_names(self, table: TableEntry) -> tuple[str, ...]:
+        """The names alone, which cost much less than the profiles."""
+        return tuple(self.columns["name"].slice(table.first, table.width).to_pylist())
+
+    def _read_table(self, table_id: int) -> TableEntry:
         row = self.tables.slice(table_id, 1).to_pylist()[0]
         dialect = json.loads(row["dialect"]) if row["dialect"] else None
         if dialect is not None:
@@ -136,11 +160,16 @@ class Catalog:
         parsed = {"dialect": dialect, "losses": losses, "notes": notes}
         return TableEntry(table_id, **{**row, **parsed})
 
-    def columns_of(self, table: TableEntry) -> list[ColumnEntry]:
-        entries = []
+    def _read_columns(self, table: TableEntry) -> Iterator[ColumnEntry]:
         for i, row in enumerate(self.columns.slice(table.first, table.width).to_pylist()):
             name, indexed = row.pop("name"), row.pop("indexed")
             row["type"] = ColumnType(row["type"])
             row["examples"] = tuple(row["examples"])
-            entries.append(ColumnEntry(table.first + i, name, indexed, ColumnProfile(**row)))
-        return entries
+            yield ColumnEntry(table.first + i, name, indexed, ColumnProfile(**row))
+
+
+def _keep(kept: dict[int, T], key: int, entry: T) -> T:
+    if len(kept) >= _KEPT:
+        kept.clear()
+    kept[key] = entry
+    return entry

@@ -182,9 +182,8 @@ class Segment:
         import pyarrow as pa
 
         columns = self.catalog.columns_of(table)
-        columns = (
-            columns if column_indexes is None else [columns[index] for index in column_indexes]
-        )
+        if column_indexes is not None:
+            columns = tuple(columns[index] for index in column_indexes)
         arrays = [self.column_texts(c.column_id, begin, end) for c in columns]
         return pa.Table.from_arrays(arrays, names=[c.name for c in columns])
 

@@ -176,7 +176,7 @@ class _LakeTable:
         self.segment_index = segment_index
         self.segment = segment
         self.entry = segment.catalog.table(table)
-        self.columns = tuple(segment.catalog.columns_of(self.entry)[:COLUMNS])
+        self.columns = segment.catalog.columns_of(self.entry)[:COLUMNS]
         self.width = len(self.columns)
         # By column of the query table and of this one.
         self.shared: dict[tuple[int, int], ValueOverlap] = {}

@@ -137,7 +137,7 @@ def test_an_emptied_lake_gives_an_empty_index(lake: Path, index: Index, tmp_path
     index(lake)
     shutil.rmtree(lake)
     lake.mkdir()
-    report = index(lake)
+    report = index(lake, allow_removal=True)
     assert report.gone == 5
     assert names(tmp_path) == []
     assert lakejoin.open(tmp_path / "index").info()["cells"] == 0

@@ -36,6 +36,7 @@ _SKIPPED_LINES = 12
 @cluster_options
 @click.option("--full", is_flag=True, help="Read all files again and replace the index.")
 @click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
+@click.option("--allow-removal", is_flag=True, help="Remove tables even if most are gone.")
 @click.option(
     "--values",
     type=click.Choice(["folded", "exact"]),
@@ -89,6 +90,7 @@ def index_command(
     conf: tuple[str, ...],
     full: bool,
     strict: bool,
+    allow_removal: bool,
     values: str | None,
     all_columns: bool | None,
     permutations: int | None,
@@ -102,8 +104,7 @@ def index_command(
     """Build or refresh the index of LAKE: files, folders, globs or URIs.
 
     A refresh reads only new and changed files, drops deleted ones, and keeps the options of the
-    index. Without LAKE, it refreshes the lake that the index was built from. docs/cli.md has the
-    details.
+    index. Without LAKE, it refreshes its own lake. docs/cli.md has the details.
 
     \b
     Examples:
@@ -117,6 +118,7 @@ def index_command(
     options = BuildOptions(
         full=full,
         strict=strict,
+        allow_removal=allow_removal,
         fold=None if values is None else values == "folded",
         all_columns=all_columns,
         permutations=permutations,

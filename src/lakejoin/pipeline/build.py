@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
 from lakejoin.locations import Location
-from lakejoin.model import Skipped, SourceFile
+from lakejoin.model import Skipped
 from lakejoin.pipeline.job import Job, Outcome, StartRunner, send_encoder
+from lakejoin.pipeline.lake_difference import (
+    UNLISTED,
+    Difference,
+    check_removal,
+    check_replacement,
+    compare_files,
+)
 from lakejoin.pipeline.options import (
     BuildOptions,
     choose_features,
@@ -35,12 +42,10 @@ from lakejoin.store.commit import (
 from lakejoin.store.manifest import Manifest, SourceState, Totals, read_sources
 from lakejoin.store.segment import SegmentRecord, missing_components
 from lakejoin.store.snapshot import Snapshot
+from lakejoin.text_format import counted
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import Component
-
-
-_UNLISTED = -1  # the size recorded for what could not be listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +72,6 @@ class BuildReport:
     skipped: tuple[Skipped, ...]
     seconds: Mapping[str, float]
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """The lake compared with the index: which files to read, and whose old tables to remove."""
-
-    new: tuple[SourceFile, ...]
-    changed: tuple[SourceFile, ...]
-    gone: tuple[str, ...]
-    kept: Mapping[str, SourceState]
-
-    @property
-    def read(self) -> tuple[SourceFile, ...]:
-        return self.new + self.changed
-
-    @property
-    def dropped(self) -> set[str]:
-        return {f.name for f in self.changed} | set(self.gone)
 
 
 def build_index(
@@ -121,8 +108,13 @@ def _build(
     unlisted: list[Skipped] = []
     files = list_files(lakes, unlisted, exclude=index)
     clean_index(index, old)
+    same_lakes = sorted(lakes) == sorted(old.lakes)
+    if options.full and same_lakes and not options.allow_removal:
+        check_replacement(index, old, files, unlisted)
     known = {} if options.full else read_sources(index, old.files)
-    difference = _compare(files, known, unlisted)
+    difference = compare_files(files, known, unlisted, options.allow_removal)
+    if not options.allow_removal:
+        check_removal(index, old, len(files), difference)
     clock.lap("list")
     new = old.version == 0 or options.full
     chosen = choose_features(settings, options, new, sum(file.size for file in files))
@@ -153,7 +145,11 @@ def _build(
     sources = _sources(difference, outcomes)
     if options.strict:
         _raise_if_skipped(sources)
-    notes = (*chosen.notes, *_note_rebuilt(behind, components))
+    notes = (
+        *chosen.notes,
+        *_note_rebuilt(behind, components),
+        *_note_unreachable(difference),
+    )
     same = settings == old.options and tuple(records) == old.segments
     if not outcomes and same and not (new or difference.gone):
         return _report(old, difference, sources, clock, notes)
@@ -175,6 +171,15 @@ def _note_rebuilt(
     )
     if names:
         yield f"added to existing segments without reading files again: {', '.join(names)}"
+
+
+def _note_unreachable(difference: Difference) -> Iterator[str]:
+    if difference.unreachable:
+        files = counted(len(difference.unreachable), "file")
+        yield (
+            f"the tables of {files} are kept as they were, because the files cannot be listed now; "
+            "remove them with --allow-removal"
+        )
 
 
 def _measure(index: Location) -> None:
@@ -232,25 +237,6 @@ def build_name(old: Manifest) -> str:
     return f"{old.version + 1:06d}{secrets.token_hex(2)}"
 
 
-def _compare(
-    files: Sequence[SourceFile], known: Mapping[str, SourceState], unlisted: Sequence[Skipped]
-) -> _Difference:
-    """Find new, changed and deleted files; what could not be listed is recorded as skipped."""
-    new, changed = [], []
-    unchanged = {s.name: SourceState(_UNLISTED, 0, (s,)) for s in unlisted}
-    for file in files:
-        before = known.get(file.name)
-        if before is None:
-            new.append(file)
-        elif before.same_as(file):
-            unchanged[file.name] = before
-        else:
-            changed.append(file)
-    names = {f.name for f in files} | set(unchanged)
-    gone = tuple(n for n, s in known.items() if n not in names and s.size != _UNLISTED)
-    return _Difference(tuple(new), tuple(changed), gone, unchanged)
-
-
 def _mark_dead(index: Location, old: Manifest, dropped: set[str]) -> tuple[SegmentRecord, ...]:
     """The old segments with the tables of dropped sources marked dead, without empty segments."""
     if not dropped:
@@ -265,7 +251,7 @@ def _mark_dead(index: Location, old: Manifest, dropped: set[str]) -> tuple[Segme
     return tuple(alive)
 
 
-def _sources(difference: _Difference, outcomes: Sequence[Outcome]) -> dict[str, SourceState]:
+def _sources(difference: Difference, outcomes: Sequence[Outcome]) -> dict[str, SourceState]:
     skipped: dict[str, list[Skipped]] = {}
     for outcome in outcomes:
         if outcome.kind == "skipped":
@@ -301,7 +287,7 @@ def _segments(records: Sequence[SegmentRecord], outcomes: Sequence[Outcome]) -> 
 
 def _report(
     manifest: Manifest,
-    difference: _Difference,
+    difference: Difference,
     sources: Mapping[str, Any],
     clock: _Clock,
     notes: tuple[str, ...],
@@ -312,7 +298,7 @@ def _report(
         len(difference.new),
         len(difference.changed),
         len(difference.gone),
-        sum(state.size != _UNLISTED for state in difference.kept.values()),
+        sum(state.size != UNLISTED for state in difference.kept.values()),
         len(manifest.segments),
         manifest.totals,
         skipped,

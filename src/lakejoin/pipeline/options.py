@@ -178,6 +178,8 @@ class BuildOptions:
     `memory` limits what one worker may use to finish a segment; a file more than twice as large as
     `chunk_bytes` is parsed in chunks of about that size; `wait` is the number of seconds to wait
     for another builder; `strict` fails, and changes nothing, if a file gives no table.
+    `allow_removal` removes tables even if the lake is empty, has lost more than half of its tables,
+    or cannot be listed everywhere.
 
     >>> BuildOptions(parts=("colour",))
     Traceback (most recent call last):
@@ -187,6 +189,7 @@ class BuildOptions:
 
     full: bool = False
     strict: bool = False
+    allow_removal: bool = False
     fold: bool | None = None
     all_columns: bool | None = None
     permutations: int | None = None

@@ -1,0 +1,132 @@
+"""A lake compared with its index: what to read, what to keep, and what must not go by mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lakejoin.errors import BuildFailed, IndexProblem
+from lakejoin.locations import Location
+from lakejoin.model import Skipped, SourceFile
+from lakejoin.store.manifest import Manifest, SourceState, read_sources
+from lakejoin.store.snapshot import Snapshot
+from lakejoin.text_format import counted
+
+UNLISTED = -1  # the size recorded for what could not be listed
+FEW_TABLES = 10  # fewer may always be removed, unless the lake is empty
+LARGEST_SHARE = 0.5  # a refresh that would remove a larger share of the tables is refused
+_OUT_OF_REACH = ("cannot be listed", "broken link")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The lake compared with the index: which files to read, and whose old tables to remove.
+
+    `unreachable` are files of the index that may still exist, but could not be listed.
+    """
+
+    new: tuple[SourceFile, ...]
+    changed: tuple[SourceFile, ...]
+    gone: tuple[str, ...]
+    unreachable: tuple[str, ...]
+    kept: Mapping[str, SourceState]
+
+    @property
+    def read(self) -> tuple[SourceFile, ...]:
+        return self.new + self.changed
+
+    @property
+    def dropped(self) -> set[str]:
+        return {f.name for f in self.changed} | set(self.gone)
+
+
+def compare_files(
+    files: Sequence[SourceFile],
+    known: Mapping[str, SourceState],
+    unlisted: Sequence[Skipped],
+    allow_removal: bool,
+) -> Difference:
+    """Find new, changed and deleted files; what could not be listed is recorded as skipped, and
+    its files stay unless removal is allowed."""
+    new, changed = [], []
+    kept = {s.name: SourceState(UNLISTED, 0, (s,)) for s in unlisted}
+    for file in files:
+        before = known.get(file.name)
+        if before is None:
+            new.append(file)
+        elif before.same_as(file):
+            kept[file.name] = before
+        else:
+            changed.append(file)
+    listed = {f.name for f in files}
+    missing = [n for n, s in known.items() if n not in listed and s.size != UNLISTED]
+    blocked = {s.name: s for s in unlisted if s.reason in _OUT_OF_REACH and not allow_removal}
+    unreachable = tuple(name for name in missing if _above(name, blocked))
+    for name in unreachable:
+        before = known[name]
+        # The time of a file that is itself out of reach is forgotten: it is read when it is back.
+        lost = blocked.get(name)
+        kept[name] = before if lost is None else SourceState(before.size, 0, (lost,))
+    gone = tuple(name for name in missing if name not in kept or kept[name].size == UNLISTED)
+    return Difference(tuple(new), tuple(changed), gone, unreachable, kept)
+
+
+def _above(name: str, blocked: Mapping[str, Skipped]) -> bool:
+    """Whether this file, or a folder above it, could not be listed. The name of a file in one of
+    several lakes may begin with a label, which names of folders do not have."""
+    parts = name.split("/")
+    return any(
+        "/".join(parts[start:end]) in blocked
+        for start in (0, 1)
+        for end in range(start + 1, len(parts) + 1)
+    )
+
+
+def check_removal(index: Location, old: Manifest, files: int, difference: Difference) -> None:
+    """Raise if a refresh would remove so much that the lake is probably not all there."""
+    before = old.totals.tables
+    if before and not files and difference.gone:
+        raise _refusal(f"the lake is empty, and the index has {counted(before, 'table')} of it")
+    if len(difference.gone) == 0:
+        return
+    lost = _count_tables(index, set(difference.gone))
+    if lost >= FEW_TABLES and lost > before * LARGEST_SHARE:
+        raise _refusal(f"{lost:,} of the {before:,} tables in the index are gone from the lake")
+
+
+def check_replacement(
+    index: Location, old: Manifest, files: Sequence[SourceFile], unlisted: Sequence[Skipped]
+) -> None:
+    """The same for a build that replaces the index, where nothing out of reach can be kept. An
+    index that is damaged does not say what it had, so only an empty lake is refused."""
+    before = old.totals.tables
+    if before and not files:
+        raise _refusal(f"the lake is empty, and the index has {counted(before, 'table')}")
+    try:
+        known = read_sources(index, old.files)
+        difference = compare_files(files, known, unlisted, allow_removal=False)
+        check_removal(index, old, len(files), difference)
+        lost = _count_tables(index, set(difference.unreachable))
+    except IndexProblem:
+        return
+    if lost:
+        raise _refusal(f"folders with {counted(lost, 'table')} of the index cannot be listed")
+
+
+def _refusal(problem: str) -> BuildFailed:
+    return BuildFailed(
+        f"{problem}; nothing was changed: make sure that the lake is mounted and readable, or "
+        "remove those tables with --allow-removal"
+    )
+
+
+def _count_tables(index: Location, sources: set[str]) -> int:
+    """How many live tables of the index come from these files."""
+    if not sources:
+        return 0
+    count = 0
+    for segment in Snapshot(index).segments:
+        dead = set(segment.record.dead)
+        names = segment.catalog.tables["source"].to_pylist()
+        count += sum(n in sources and table_id not in dead for table_id, n in enumerate(names))
+    return count

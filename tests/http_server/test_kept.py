@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import shutil
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
+from http_server.served import serving
 from http_server.test_children import LONG, problem_of, with_pool, works
 from lakejoin.lake import CurrentLake
 from lakejoin.server.api_problems import Problem
@@ -147,3 +149,64 @@ def test_a_worker_is_never_behind_the_server(tmp_path: Path) -> None:
     worker = Workspace.from_setup(server.setup())
     index_of(tmp_path, "b")
     assert worker.open("t.csv").read_rows(0, 1).to_pylist() == [{"key": "b0", "n": "0"}]
+
+
+def flip_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("suffix", [ARROW_SUFFIX, DESCRIPTION_SUFFIX])
+def test_a_damaged_entry_is_gone_until_it_is_made_again(tmp_path: Path, suffix: str) -> None:
+    shelf = DiskCache(tmp_path / "results", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), 1_000_000)
+    kept_table(shelf)
+    flip_bit(shelf.path(ID.name, suffix))
+    assert shelf.get(ID.name) is None
+    assert shelf.read(ID.name) is None
+    assert kept_table(shelf).read_rows(0, 2).to_pylist() == [{"x": "a"}, {"x": "b"}]
+
+
+def test_a_cut_or_partly_missing_entry_is_gone(tmp_path: Path) -> None:
+    shelf = DiskCache(tmp_path, (DESCRIPTION_SUFFIX,), 1_000)
+    shelf.put("a", {DESCRIPTION_SUFFIX: b'{"x": 1}'})
+    shelf.path("a").write_bytes(b'{"x"')
+    assert shelf.get("a") is None
+    shelf.put("a", {DESCRIPTION_SUFFIX: b'{"x": 1}'})
+    assert shelf.read("a") == b'{"x": 1}'
+    next(path for path in tmp_path.iterdir() if path != shelf.path("a")).unlink()
+    assert shelf.get("a") is None
+
+
+def test_a_damaged_result_is_made_again_from_its_chain(served_lake: Path, tmp_path: Path) -> None:
+    steps = [{"kind": "sql", "sql": "select code, town from result order by code limit 20"}]
+    chain = {"start": "lake:stations.csv", "steps": steps}
+    with serving(served_lake.parent / "index", tmp_path) as served:
+        made = served.post("chains", chain)["tables"][-1]["id"]
+        rows = served.get("rows", table=made)
+        for path in (tmp_path / "results").iterdir():
+            flip_bit(path)
+        status, error = served.problem("GET", "rows", params={"table": made})
+        assert (status, error["kind"]) == (410, "gone")
+        assert served.post("chains", chain)["tables"][-1]["id"] == made
+        assert served.get("rows", table=made) == rows
+
+
+def test_an_answer_that_cannot_be_stored_is_still_an_answer(
+    served_lake: Path, tmp_path: Path
+) -> None:
+    join = {"left": "lake:stations.csv", "right": "lake:sub/delays.csv"}
+    with serving(served_lake.parent / "index", tmp_path) as served:
+        served.get("info")  # its folders are there now
+        (tmp_path / "answers").rmdir()
+        (tmp_path / "answers").symlink_to("/proc")  # every write fails, also for root
+        assert served.post("search", {"table": "lake:stations.csv"})["results"]
+        assert served.post("join", join)["found"]
+        assert served.get("distribution", table="lake:stations.csv", column=0)
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    full = Problem.from_error(OSError(errno.ENOSPC, "No space left on device", str(tmp_path)))
+    assert (full.kind, full.status) == ("full", 507)
+    assert "full" in str(full)
+    assert str(tmp_path) not in str(full)

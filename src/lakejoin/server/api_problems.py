@@ -3,6 +3,7 @@ position in the statement."""
 
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,6 +25,7 @@ STATUS = {
     "busy": 503,
     "time": 504,
     "memory": 507,
+    "full": 507,
     "died": 500,
     "damaged": 500,
     "ours": 500,
@@ -73,6 +75,8 @@ class Problem(LakejoinError):
             return cls(kind, str(error))
         if isinstance(error, MemoryError):
             return cls("memory", "not enough memory for this request")
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return cls("full", "the disk with the server's files is full; ask who runs the server")
         if isinstance(error, OSError) and error.strerror:
             return cls("ours", error.strerror)  # without the path, which is private
         return cls("ours", f"unexpected error ({type(error).__name__}); see the server log")

@@ -1,11 +1,15 @@
 """Files stored by id in a folder of limited size; the least recently used are removed first.
 
-An entry is one or more files with the same id, written under another name and then renamed, so that
-it is never half there. The modification time of its first file is when it was last used.
+An entry is one or more files with the same id and a last file with their checksums, synced to disk
+under another name and then renamed, so that it is never half there. The modification time of the
+checksums is when the entry was last used. An entry that does not match its checksums counts as not
+stored: nobody maps it, and whoever makes it again replaces it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import secrets
 import threading
@@ -13,8 +17,18 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
+import xxhash
+
+from lakejoin.locations.local_files import sync, sync_folder
+
+_SUMS_SUFFIX = ".sums"
 _ABANDONED = 3_600.0  # seconds after which an unfinished file is removed
+_MAX_REMEMBERED = 100_000  # verified files; beyond that they are verified again
+
+# What tells whether a verified file has changed: inode, size, modification time and checksum.
+_FileState = tuple[int, int, int, str]
 
 
 class DiskCache:
@@ -22,7 +36,7 @@ class DiskCache:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     shelf = DiskCache(Path(folder) / "notes", (".txt",), bytes=10)
+    ...     shelf = DiskCache(Path(folder) / "notes", (".txt",), bytes=50)
     ...     shelf.put("a", {".txt": b"12345"})
     ...     shelf.put("b", {".txt": b"123456"})
     ...     shelf.get("a"), shelf.get("b").read_text()
@@ -37,6 +51,7 @@ class DiskCache:
         self.max_bytes = bytes
         self.max_entries = most
         self._lock = threading.Lock()
+        self._verified: dict[Path, _FileState] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, id: str, ending: str | None = None) -> Path:
@@ -44,13 +59,33 @@ class DiskCache:
         return self.folder / f"{id}{ending or self.suffixes[0]}"
 
     def get(self, id: str) -> Path | None:
-        """The first file of an entry, which counts as used now; None if there is none."""
-        if not all(self.path(id, ending).exists() for ending in self.suffixes):
+        """The first file of an entry, which counts as used now; None if there is none or if it is
+        damaged. A file is read for this when it is new to this process or has changed."""
+        sums_path = self.path(id, _SUMS_SUFFIX)
+        try:
+            sums = json.loads(sums_path.read_bytes())
+            if not all(self._is_whole(self.path(id, end), sums[end]) for end in self.suffixes):
+                return None
+        except (OSError, ValueError, LookupError, TypeError):
             return None
-        first = self.path(id)
         with suppress(OSError):
-            os.utime(first)
-        return first
+            os.utime(sums_path)
+        return self.path(id)
+
+    def _is_whole(self, path: Path, expected: str) -> bool:
+        """Whether a file has its checksum."""
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            state = status.st_ino, status.st_size, status.st_mtime_ns, expected
+            if self._verified.get(path) == state:
+                return True
+            self._verified.pop(path, None)
+            if _checksum(file) != expected:
+                return False
+        if len(self._verified) >= _MAX_REMEMBERED:
+            self._verified.clear()
+        self._verified[path] = state
+        return True
 
     def read(self, id: str) -> bytes | None:
         """The bytes of an entry's first file; None if there is none."""
@@ -74,8 +109,9 @@ class DiskCache:
         try:
             yield made
         finally:
-            for ending in self.suffixes:
-                made.with_suffix(ending).unlink(missing_ok=True)
+            for ending in (*self.suffixes, _SUMS_SUFFIX):
+                with suppress(OSError):
+                    made.with_suffix(ending).unlink(missing_ok=True)
 
     @contextmanager
     def hold(self, id: str) -> Iterator[Path]:
@@ -95,13 +131,23 @@ class DiskCache:
             link.unlink(missing_ok=True)
 
     def commit(self, id: str, made: Path) -> None:
-        """Rename what was written to its id, the first file last, so that it appears as a whole."""
-        for ending in reversed(self.suffixes):
+        """Write the checksums and sync all files, then rename them to the id, the checksums last,
+        so that the entry appears as a whole."""
+        sums = {}
+        for ending in self.suffixes:
+            with made.with_suffix(ending).open("rb") as file:
+                sums[ending] = _checksum(file)
+                os.fsync(file.fileno())
+        with made.with_suffix(_SUMS_SUFFIX).open("wb") as file:
+            file.write(json.dumps(sums).encode())
+            sync(file)
+        for ending in (*self.suffixes, _SUMS_SUFFIX):
             made.with_suffix(ending).replace(self.path(id, ending))
+        sync_folder(str(self.folder))
         self.evict(keep=id)
 
     def remove(self, id: str) -> None:
-        for ending in self.suffixes:
+        for ending in (_SUMS_SUFFIX, *self.suffixes):
             self.path(id, ending).unlink(missing_ok=True)
 
     def size(self) -> int:
@@ -127,14 +173,15 @@ class DiskCache:
         found: dict[str, tuple[float, int]] = {}
         with os.scandir(self.folder) as files:
             for file in files:
-                ending = next((e for e in self.suffixes if file.name.endswith(e)), None)
+                endings = (*self.suffixes, _SUMS_SUFFIX)
+                ending = next((e for e in endings if file.name.endswith(e)), None)
                 if ending is None or file.name.startswith("making-"):
                     continue
                 with suppress(OSError):
                     status = file.stat()
                     id = file.name.removesuffix(ending)
                     used, size = found.get(id, (0.0, 0))
-                    used = status.st_mtime if ending == self.suffixes[0] else used
+                    used = status.st_mtime if ending == _SUMS_SUFFIX else used
                     found[id] = used, size + status.st_size
         return [(used, size, id) for id, (used, size) in found.items()]
 
@@ -149,3 +196,7 @@ class DiskCache:
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > _ABANDONED:
                     path.unlink()
+
+
+def _checksum(file: BinaryIO) -> str:
+    return hashlib.file_digest(file, xxhash.xxh3_64).hexdigest()

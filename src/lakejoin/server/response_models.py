@@ -412,6 +412,6 @@ PROBLEMS: Responses = {
         501: "The index or this machine lacks something that this needs",
         503: "Server busy",
         504: "Time limit exceeded",
-        507: "Memory limit exceeded",
+        507: "Memory limit exceeded, or the server's disk is full",
     }.items()
 }

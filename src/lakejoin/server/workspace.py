@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 
 TableDescription = dict[str, Any]
+
+_LOG = logging.getLogger(__name__)
 
 ARROW_SUFFIX, DESCRIPTION_SUFFIX = ".arrow", ".json"
 _SUGGESTED = 3
@@ -227,7 +230,11 @@ class Workspace:
         return None if data is None else json.loads(data)
 
     def store_answer(self, key: str, answer: dict[str, Any]) -> None:
-        self.answers.put(key, {DESCRIPTION_SUFFIX: json.dumps(answer).encode()})
+        """Store an answer if the disk takes it; if not, it is computed again next time."""
+        try:
+            self.answers.put(key, {DESCRIPTION_SUFFIX: json.dumps(answer).encode()})
+        except OSError as problem:
+            _LOG.warning("an answer was not stored: %s", problem.strerror or problem)
 
     def remove_unfinished(self, pid: int) -> None:
         """Remove the unfinished files of a child that has ended."""

@@ -16,8 +16,8 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 import xxhash
 
@@ -138,9 +138,9 @@ class DiskCache:
             with made.with_suffix(ending).open("rb") as file:
                 sums[ending] = _checksum(file)
                 os.fsync(file.fileno())
-        with made.with_suffix(_SUMS_SUFFIX).open("wb") as file:
-            file.write(json.dumps(sums).encode())
-            sync(file)
+        with made.with_suffix(_SUMS_SUFFIX).open("wb") as sums_file:
+            sums_file.write(json.dumps(sums).encode())
+            sync(sums_file)
         for ending in (*self.suffixes, _SUMS_SUFFIX):
             made.with_suffix(ending).replace(self.path(id, ending))
         sync_folder(str(self.folder))
@@ -198,5 +198,5 @@ class DiskCache:
                     path.unlink()
 
 
-def _checksum(file: BinaryIO) -> str:
+def _checksum(file: BufferedReader) -> str:
     return hashlib.file_digest(file, xxhash.xxh3_64).hexdigest()

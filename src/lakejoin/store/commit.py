@@ -39,6 +39,7 @@ _COMPONENT = re.compile(_SEGMENT.pattern + r"/[a-z]+-\d+-[0-9a-f]{8}\.lj")
 _LIST = re.compile(r"files-\d{6,}-[0-9a-f]{8}\.lj")
 _GRAPH = re.compile(r"graph-\d{6,}-[0-9a-f]{8}(\.lj)?")  # a file and its folder
 _DRAFT = re.compile(r"MANIFEST\.json\.\d+\.draft")
+_COSTS = "costs.json"  # see engines/overlap/read_costs.py
 _EXACT_VALUES = 1 << 22  # up to this many dictionary entries, distinct values are counted exactly
 
 
@@ -142,9 +143,18 @@ def clean_after_failure(index: Location) -> None:
 
 
 def check_index_folder(index: Location) -> None:
-    """Raise if the folder holds something else: an index needs its own folder."""
+    """Raise if the folder holds something else: an index needs its own folder.
+
+    What a build leaves that was killed in its first commit, or an index that lost its manifest, is
+    ours: the next build removes it.
+    """
     names = set(index.children()) - {"LOCK", "segments", "scratch"}
-    if names and MANIFEST_FILE not in names:
+    if MANIFEST_FILE in names:
+        return
+    ours = {n for n in names if any(p.fullmatch(n) for p in (_LIST, _GRAPH, _DRAFT))}
+    if any(map(_LIST.fullmatch, ours)):
+        ours.add(_COSTS)  # without a list of files beside it, somebody else may have written it
+    if names - ours:
         raise InputError(
             f"{index} is not an index and not empty; choose another folder with --index"
         )

@@ -126,7 +126,7 @@ def _verify(location: Location, data: bytes, body: dict[str, Any]) -> None:
         )
 
 
-_REBUILD = "rebuild it with: lakejoin index --full"
+_REBUILD = "rebuild it with: lakejoin index LAKE --full"  # only the manifest knew the lake
 
 
 def _from_json(body: dict[str, Any]) -> Manifest:

@@ -6,7 +6,8 @@
 .PHONY: help demo test lint page kernels bench lock clean distclean
 
 VENV := .venv/bin
-SETUP := scripts/environment.sh pyproject.toml requirements/build.txt requirements/java.txt
+SETUP := scripts/environment.sh pyproject.toml \
+	requirements/build.txt requirements/kernels.txt requirements/java.txt
 WEB := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
 
 help: ## list the commands

@@ -40,6 +40,11 @@ if ! .venv/bin/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))'
 fi
 say "installing requirements/$name.txt (the first time takes a minute or two)"
 install build
+# Compiling the kernels takes a minute, and needs few of the packages: it starts as soon as these are
+# there. `make kernels` waits for it, or says why it failed.
+install kernels
+mkdir -p build
+PYTHONPATH=src .venv/bin/python -m lakejoin.kernels.library_build >build/kernels.log 2>&1 </dev/null &
 install "$name"
 pip install --no-deps --no-build-isolation --editable .
 

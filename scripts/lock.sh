@@ -23,6 +23,7 @@ compile() {
 # test.txt holds nearly everything; the others agree with it.
 compile requirements/test.txt pyproject.toml --extra test --extra demo --extra bench "$@"
 compile requirements/demo.txt pyproject.toml --extra demo --constraint requirements/test.txt "$@"
+compile requirements/kernels.txt pyproject.toml --extra numba --constraint requirements/test.txt "$@"
 compile requirements/java.txt pyproject.toml --extra java --constraint requirements/test.txt "$@"
 compile requirements/build.txt --group build --constraint requirements/test.txt "$@"
 compile requirements/node.txt --group node "$@"

@@ -20,7 +20,9 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -56,10 +58,32 @@ def build_library(objects: Path, jobs: int | None = None) -> bool:
     """Build what has changed; says whether anything had."""
     if find_spec("numba") is None:
         raise NoLibrary("kernels are compiled by numba, which is not installed: pip install numba")
-    from lakejoin.kernels.kernel_signatures import read_table
-
     compiler = find_compiler()
     objects.mkdir(parents=True, exist_ok=True)
+    with _build_lock(objects):
+        return _build_stale(objects, compiler, jobs)
+
+
+@contextmanager
+def _build_lock(objects: Path) -> Iterator[None]:
+    """Holds the only build of these objects, where the platform has such locks."""
+    if find_spec("fcntl") is None:
+        yield
+        return
+    import fcntl
+
+    with (objects / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.stderr.write("lakejoin: waiting for the kernels that are being compiled\n")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _build_stale(objects: Path, compiler: list[str], jobs: int | None) -> bool:
+    from lakejoin.kernels.kernel_signatures import read_table
+
     modules = sorted({name.rpartition(".")[0] for name in read_table()})
     keys = {module: object_key(module) for module in modules}
     stale = [one for one in modules if not _kept(objects, keys[one]).is_file()]

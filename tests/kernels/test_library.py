@@ -21,6 +21,7 @@ from lakejoin.kernels import fuzzy_tokens, hashes, packing, topk
 from lakejoin.kernels.deferred import Deferred, Kernel
 from lakejoin.kernels.kernel_signatures import read_table, read_type, write_type
 from lakejoin.kernels.kernel_sources import needed_modules
+from lakejoin.kernels.library_build import _build_lock
 from lakejoin.kernels.numba_functions import make_function
 
 SOURCES = Path(lakejoin.__file__).parent
@@ -234,3 +235,22 @@ def test_the_code_for_a_processor(processor: str) -> None:
     assert done.stdout == "[8, 65]\n"
     told = "cannot be loaded (the compiled kernels need a newer processor)" in done.stderr
     assert told == (processor == "none")
+
+
+def test_a_second_build_waits_for_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order = []
+
+    def build() -> None:
+        with _build_lock(tmp_path):
+            order.append("second")
+
+    with _build_lock(tmp_path):
+        second = threading.Thread(target=build)
+        second.start()
+        while "waiting" not in capsys.readouterr().err:
+            time.sleep(0.01)
+        order.append("first")
+    second.join()
+    assert order == ["first", "second"]

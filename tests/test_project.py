@@ -81,10 +81,12 @@ def test_scripts_are_sound() -> None:
 
 # -- the pins --------------------------------------------------------------------------------
 
+FILES = ["build", "demo", "java", "kernels", "node", "test"]
+
 
 def test_there_is_no_lock_with_hosts_in_it() -> None:
     assert not (ROOT / "uv.lock").exists()
-    assert {path.stem for path in REQUIREMENTS} == {"build", "demo", "java", "node", "test"}
+    assert {path.stem for path in REQUIREMENTS} == set(FILES)
 
 
 @pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.stem)
@@ -102,7 +104,7 @@ def test_every_pin_has_hashes_and_nothing_else(path: Path) -> None:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("name", ["build", "demo", "java", "node", "test"])
+@pytest.mark.parametrize("name", FILES)
 def test_one_pin_a_package_on_every_python(name: str, python: str) -> None:
     environment = {
         "python_version": python,
@@ -118,7 +120,12 @@ def test_one_pin_a_package_on_every_python(name: str, python: str) -> None:
         if requirement.marker is None or requirement.marker.evaluate(environment)
     ]
     assert len(chosen) == len(set(chosen))
-    asked = {"test": ("test", "demo", "bench"), "demo": ("demo",), "java": ("java",)}.get(name, ())
+    asked = {
+        "test": ("test", "demo", "bench"),
+        "demo": ("demo",),
+        "java": ("java",),
+        "kernels": ("numba",),
+    }.get(name, ())
     missing = (BASE if asked else set()).union(*(wanted(extra) for extra in asked)) - set(chosen)
     assert not missing, f"run `make lock`: {sorted(missing)}"
 
@@ -141,8 +148,9 @@ def test_files_agree_with_each_other() -> None:
     everything = [requirement for requirement, _ in pins(ROOT / "requirements/test.txt")]
     # A marker may differ: what one needs on some platforms, the other may need on all.
     versions = {(one.name, str(one.specifier)) for one in everything}
-    demo = [requirement for requirement, _ in pins(ROOT / "requirements/demo.txt")]
-    assert {(one.name, str(one.specifier)) for one in demo} <= versions
+    for name in ("demo", "kernels"):
+        some = [requirement for requirement, _ in pins(ROOT / f"requirements/{name}.txt")]
+        assert {(one.name, str(one.specifier)) for one in some} <= versions
 
 
 def test_every_dependency_is_explained() -> None:

@@ -110,3 +110,17 @@ def test_labels_of_several_lakes_are_understood(wide: Path, index: Index, tmp_pa
     shutil.rmtree(other / "deep")
     (other / "deep").symlink_to("deep")
     assert index(wide, other).totals.tables == 36
+
+
+def test_one_of_several_lakes_that_came_up_empty_is_refused(
+    wide: Path, index: Index, tmp_path: Path
+) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    (small / "s.csv").write_text("a,b\n1,2\n")
+    index(wide, small)
+    (small / "s.csv").unlink()
+    with pytest.raises(BuildFailed, match=r"small is empty, and 1 file of the index .*--allow-rem"):
+        index(wide, small)
+    assert held(tmp_path) == (1, 19)
+    assert index(wide, small, allow_removal=True).totals.tables == 18

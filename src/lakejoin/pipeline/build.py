@@ -15,6 +15,7 @@ from lakejoin.pipeline.job import Job, Outcome, StartRunner, send_encoder
 from lakejoin.pipeline.lake_difference import (
     UNLISTED,
     Difference,
+    check_empty_lakes,
     check_removal,
     check_replacement,
     compare_files,
@@ -115,6 +116,7 @@ def _build(
     difference = compare_files(files, known, unlisted, options.allow_removal)
     if not options.allow_removal:
         check_removal(index, old, len(files), difference)
+        check_empty_lakes(lakes, index, difference)
     clock.lap("list")
     new = old.version == 0 or options.full
     chosen = choose_features(settings, options, new, sum(file.size for file in files))

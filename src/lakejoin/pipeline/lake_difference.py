@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lakejoin.errors import BuildFailed, IndexProblem
 from lakejoin.locations import Location
 from lakejoin.model import Skipped, SourceFile
+from lakejoin.sources.lake_files import list_files
 from lakejoin.store.manifest import Manifest, SourceState, read_sources
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.text_format import counted
@@ -92,6 +93,19 @@ def check_removal(index: Location, old: Manifest, files: int, difference: Differ
     lost = _count_tables(index, set(difference.gone))
     if lost >= FEW_TABLES and lost > before * LARGEST_SHARE:
         raise _refusal(f"{lost:,} of the {before:,} tables in the index are gone from the lake")
+
+
+def check_empty_lakes(lakes: Sequence[str], index: Location, difference: Difference) -> None:
+    """Raise if one of several lakes came up empty while files are gone: they may be its files.
+
+    Names of files do not say which lake they are from, so it cannot be told whose they were.
+    """
+    if len(lakes) < 2 or not difference.gone:
+        return
+    empty = [lake for lake in lakes if not list_files([lake], [], exclude=index)]
+    if empty:
+        gone = counted(len(difference.gone), "file")
+        raise _refusal(f"the lake {empty[0]} is empty, and {gone} of the index gone")
 
 
 def check_replacement(

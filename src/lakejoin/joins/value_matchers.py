@@ -22,10 +22,11 @@ from lakejoin.joins.join_key import (
     RejectedJoin,
     side_words,
 )
-from lakejoin.joins.row_keys import NO_KEY, KeyColumn, encode_keys
-from lakejoin.model import ColumnData, ColumnType
+from lakejoin.joins.row_keys import NO_KEY, KeyColumn, count_rows, encode_keys
+from lakejoin.model import Array, ColumnData, ColumnType
 from lakejoin.signals.chance import evidence, match_chance
-from lakejoin.signals.sureness import IF_REWRITTEN, SURE
+from lakejoin.signals.name_similarity import CONTAINED, compare_names
+from lakejoin.signals.sureness import KeyQuality
 from lakejoin.text_format import format_percent
 from lakejoin.values.column_encoder import encode_query
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _KEY = 0.8  # least share of distinct values of a key column
 _MOST = 0.5  # of the rows: columns that join this many are the right ones
 _MANY_MORE = 1.5  # times as many rows
+_NEARLY_ONCE = 1.02  # matches per row, as a few rows are repeated by mistake
 _NAMED_COLUMNS = "you named these columns"
 
 
@@ -152,18 +154,34 @@ def _build_program_key(task: JoinTask, learned: LearnedJoin) -> JoinKey:
         words = _program_words(side, supported.program, target)
         why = _program_why(supported.source_rows, supported.by_chance)
         kind = "equal" if plain else "transform"
+        chance = 1 - supported.by_chance
         rule = KeyRule(
             kind,
             supported.program.columns,
             codes,
             words,
-            min(SURE if plain else IF_REWRITTEN, 1 - supported.by_chance),
+            min(_judge_rule(learned, codes, supported.program).most_sure, chance),
             why,
             supported.program,
         )
         rules.append(rule)
     program = None if target.is_identity else target
     return JoinKey(side, target.columns, learned.key_of, learned.key_count, tuple(rules), program)
+
+
+def _judge_rule(learned: LearnedJoin, codes: Array, program: Program) -> KeyQuality:
+    """What keeps a learned rule from being nearly certain; `codes` are the keys of its rows."""
+    target = learned.target
+    assert target is not None, "programs lead to a key"
+    counts = count_rows(codes, learned.key_count), count_rows(learned.key_of, learned.key_count)
+    both = (counts[0] > 0) & (counts[1] > 0)
+    joined = [int(rows[both].sum()) for rows in counts]
+    pairs = zip(program.columns, target.columns, strict=False)
+    return KeyQuality(
+        repeated=int((counts[0] * counts[1]).sum()) > _NEARLY_ONCE * max(joined),
+        rewritten=not (program.is_identity and target.is_identity),
+        named=all(compare_names(*pair).similarity >= CONTAINED for pair in pairs),
+    )
 
 
 def _program_words(side: str, source: Program, target: Program) -> str:

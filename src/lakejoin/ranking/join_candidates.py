@@ -17,7 +17,7 @@ from lakejoin.render.candidate_text import (
     format_pairs,
 )
 from lakejoin.signals.name_similarity import CONTAINED, compare_names
-from lakejoin.signals.sureness import UNDECIDED, Verdict, estimate_sureness, judge
+from lakejoin.signals.sureness import UNDECIDED, KeyQuality, Verdict, estimate_sureness, judge
 
 if TYPE_CHECKING:
     from lakejoin.joins.learned.program_finder import LearnedJoin
@@ -143,10 +143,14 @@ class JoinCandidate:
         """The chance that this is the right join, 0 to 1."""
         if self.possible:
             return UNDECIDED
-        rewritten = self.kind != "equal"
         pairs = zip(self.query_columns, self.lake_columns, strict=False)
-        named = all(compare_names(*pair).similarity >= CONTAINED for pair in pairs)
-        sure = estimate_sureness(self.join_score.nats, self.repeats, rewritten, named)
+        key = KeyQuality(
+            repeated=self.repeats,
+            rewritten=self.kind != "equal",
+            named=all(compare_names(*pair).similarity >= CONTAINED for pair in pairs),
+            reach=max(self.result.row_coverage or 0.0, self.signals.share),
+        )
+        sure = estimate_sureness(self.join_score.nats, key)
         return sure if self.believed else min(sure, COINCIDENCE)
 
     @property

@@ -2,13 +2,15 @@
 
 Evidence in nats becomes a chance by one curve, fitted on labelled pairs of tables
 (`benchmarks/first_join.py` shows how often joins of each sureness are right). Some joins are never
-nearly certain, whatever the evidence: those whose key repeats in both tables, those whose values
-had to be rewritten, those whose columns have other names, and numbers that chance explains.
+nearly certain, whatever the evidence: those whose key repeats in both tables, those that leave out
+most rows of both, those by a measure, those whose values had to be rewritten, those whose columns
+have other names, and numbers that chance explains.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 Verdict = Literal["strong", "check", "coincidence"]
@@ -18,30 +20,46 @@ STRONG = 0.9  # from here on a join is strong
 LIKELY = 0.3  # below, it is a coincidence
 UNDECIDED = 0.5  # of numbers that may refer to a key, but any numbers would match
 _SCALE = 12.0  # nats that make a join e times less likely to be wrong
-_MAX_IF_REPEATED = 0.85  # sureness of a join whose key repeats in both tables
-IF_REWRITTEN = 0.92  # at most, if values had to be rewritten
-_MAX_IF_UNNAMED = 0.92  # sureness of a join whose column names do not match
+_FEW = 0.5  # a smaller share of the rows of both tables is few
+_MAX_IF_DOUBTFUL = 0.85  # sureness of a join that multiplies rows, has few, or is by a measure
+_MAX_IF_CHANGED = 0.92  # sureness of a join whose values are rewritten or whose names differ
 
 
-def estimate_sureness(
-    nats: float, repeated: bool = False, rewritten: bool = False, named: bool = True
-) -> float:
-    """The chance that a join with so much evidence is right.
+@dataclass(frozen=True, slots=True)
+class KeyQuality:
+    """What keeps a join from being nearly certain.
 
     `repeated` if the key repeats in both tables, `rewritten` if values had to be rewritten, `named`
-    if the column names match.
-
-    >>> round(estimate_sureness(60.0), 2), round(estimate_sureness(12.0), 2)
-    (0.99, 0.63)
-    >>> estimate_sureness(60.0, named=False), estimate_sureness(60.0, repeated=True)
-    (0.92, 0.85)
+    if the column names match, `measured` if a price or a count is part of the key. `reach` is the
+    share of the rows that join, of the table where it is larger.
     """
-    most = SURE if named else _MAX_IF_UNNAMED
-    if rewritten:
-        most = min(most, IF_REWRITTEN)
-    if repeated:
-        most = min(most, _MAX_IF_REPEATED)
-    return min(most, 1 - math.exp(-max(0.0, nats) / _SCALE))
+
+    repeated: bool = False
+    rewritten: bool = False
+    named: bool = True
+    measured: bool = False
+    reach: float = 1.0
+
+    @property
+    def most_sure(self) -> float:
+        """The most that such a join can be sure."""
+        if self.repeated or self.measured or self.reach < _FEW:
+            return _MAX_IF_DOUBTFUL
+        return _MAX_IF_CHANGED if self.rewritten or not self.named else SURE
+
+
+def estimate_sureness(nats: float, key: KeyQuality) -> float:
+    """The chance that a join with so much evidence is right.
+
+    >>> plain = KeyQuality()
+    >>> round(estimate_sureness(60.0, plain), 2), round(estimate_sureness(12.0, plain), 2)
+    (0.99, 0.63)
+    >>> estimate_sureness(60.0, KeyQuality(named=False))
+    0.92
+    >>> estimate_sureness(60.0, KeyQuality(repeated=True))
+    0.85
+    """
+    return min(key.most_sure, 1 - math.exp(-max(0.0, nats) / _SCALE))
 
 
 def judge(sure: float) -> Verdict:

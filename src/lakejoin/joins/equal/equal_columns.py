@@ -31,7 +31,7 @@ from lakejoin.joins.key_extension import extend_key, sample_matched_rows
 from lakejoin.joins.row_keys import Keys, combine_keys, count_rows
 from lakejoin.model import ValueRules
 from lakejoin.signals.name_similarity import CONTAINED, compare_names
-from lakejoin.signals.sureness import UNDECIDED, estimate_sureness
+from lakejoin.signals.sureness import UNDECIDED, KeyQuality, estimate_sureness
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -157,6 +157,15 @@ class _Set:
         )
 
     @property
+    def _quality(self) -> KeyQuality:
+        return KeyQuality(
+            repeated=self.multiplies > _NEARLY_ONCE,
+            named=all(pair.names.similarity >= CONTAINED for pair in self.pairs),
+            measured=any(pair.is_measure for pair in self.pairs),
+            reach=self.reach,
+        )
+
+    @property
     def strongest(self) -> ComparedColumns:
         """The pair with the strongest evidence, believed ones first."""
         return max(self.pairs, key=lambda pair: (not pair.doubt(), pair.strength))
@@ -186,11 +195,7 @@ class _Set:
             self.shared,
             doubt or self.strongest.reason(),
             not doubt,
-            estimate_sureness(
-                self.strongest.nats,
-                self.multiplies > _NEARLY_ONCE,
-                named=all(pair.names.similarity >= CONTAINED for pair in self.pairs),
-            ),
+            estimate_sureness(self.strongest.nats, self._quality),
         )
 
 

@@ -3,11 +3,14 @@ process opens once; and the contract of who runs the tasks."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import pickle
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
@@ -21,17 +24,23 @@ if TYPE_CHECKING:
 
 Work = tuple[str, Any]  # the kind of a task, and its items
 _ENCODER_FILE = "encoder"
+_SEAL_BYTES = hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The settings of a build that every task gets; `memory` limits finishing a segment."""
+    """The settings of a build that every task gets; `memory` limits finishing a segment.
+
+    `key` authenticates what driver and tasks exchange by files: it travels only inside Spark's
+    closure, so that nobody who can write the index folder can make a task run their code.
+    """
 
     index: str
     build: str
     options: IndexOptions = field(default_factory=IndexOptions)
     limits: ReadLimits = field(default_factory=ReadLimits)
     memory: int = 1600 << 20
+    key: bytes = field(default_factory=partial(secrets.token_bytes, 32), repr=False)
 
     @property
     def scratch(self) -> Location:
@@ -94,17 +103,37 @@ class TaskRounds:
 
 def _write_work(job: Job, batch: int, kind: str, items: Any) -> None:
     """Driver: write the work of a batch to the scratch folder."""
-    _batch_file(job, batch).replace(pickle.dumps((kind, items)), durably=False)
+    _write_sealed(_batch_file(job, batch), job.key, pickle.dumps((kind, items)))
 
 
 def read_work(job: Job, batch: int) -> tuple[str, Any]:
     """Task: read the kind of its work, and the items."""
-    kind, items = pickle.loads(_batch_file(job, batch).read_bytes())
+    kind, items = pickle.loads(_read_sealed(_batch_file(job, batch), job.key))
     return kind, items
 
 
 def _batch_file(job: Job, batch: int) -> Location:
     return job.scratch / f"batch-{batch:06d}"
+
+
+def _write_sealed(file: Location, key: bytes, body: bytes) -> None:
+    file.replace(_compute_seal(file, key, body) + body, durably=False)
+
+
+def _read_sealed(file: Location, key: bytes) -> bytes:
+    """The bytes that this build wrote; raises if anybody else changed or swapped the file."""
+    data = file.read_bytes()
+    seal, body = data[:_SEAL_BYTES], data[_SEAL_BYTES:]
+    if not hmac.compare_digest(seal, _compute_seal(file, key, body)):
+        raise BuildFailed(
+            f"{file} was not written by this build: make sure that nobody else can write the "
+            "index folder, and run the command again"
+        )
+    return body
+
+
+def _compute_seal(file: Location, key: bytes, body: bytes) -> bytes:
+    return hmac.digest(key, file.name.encode() + b"\0" + body, hashlib.sha256)
 
 
 def send_encoder(job: Job, encoder: Encoder, runner: TaskRunner) -> None:
@@ -117,18 +146,18 @@ def send_encoder(job: Job, encoder: Encoder, runner: TaskRunner) -> None:
             "hold an open file, a lock or a connection"
         ) from None
     job.scratch.make_folder()
-    (job.scratch / _ENCODER_FILE).replace(body, durably=False)
+    _write_sealed(job.scratch / _ENCODER_FILE, job.key, body)
 
 
 def receive_encoder(job: Job) -> Encoder:
     """Task: open the encoder that the driver handed over."""
-    return _open_encoder((job.scratch / _ENCODER_FILE).uri)
+    return _open_encoder(job.scratch / _ENCODER_FILE, job.key)
 
 
 @lru_cache(maxsize=1)
-def _open_encoder(uri: str) -> Encoder:
+def _open_encoder(file: Location, key: bytes) -> Encoder:
     try:
-        spec = pickle.loads(Location.of(uri).read_bytes())
+        spec = pickle.loads(_read_sealed(file, key))
         encoder: Encoder = spec.open()
     except LakejoinError:
         raise

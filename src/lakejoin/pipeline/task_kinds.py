@@ -36,8 +36,8 @@ _WORKERS: dict[str, Worker] = {
 
 def run_batch(job: Job, batch: int) -> Iterator[Outcome]:
     """Run a batch and yield its outcomes; the outcome `failed` ends the whole build."""
-    kind, items = read_work(job, batch)
     try:
+        kind, items = read_work(job, batch)
         for outcome, value in _WORKERS[kind](job, batch, items):
             yield Outcome(batch, outcome, value)
     except OSError as problem:

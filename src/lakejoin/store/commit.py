@@ -269,7 +269,8 @@ def _holder(index: Location) -> str:
 def _local_lock(index: Location) -> Iterator[bool]:
     import fcntl
 
-    handle = os.open((index / _FILE).uri, os.O_RDWR | os.O_CREAT, 0o644)
+    _refuse_links(index)
+    handle = os.open((index / _FILE).uri, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -288,6 +289,16 @@ def _local_lock(index: Location) -> Iterator[bool]:
         raise
     finally:
         os.close(handle)
+
+
+def _refuse_links(index: Location) -> None:
+    """Raise if a name that a builder writes or cleans is a link: it would change files elsewhere."""
+    for name in (_FILE, "scratch", "segments"):
+        if Path((index / name).uri).is_symlink():
+            raise InputError(
+                f"{index / name} is a symbolic link, and building would change what it points to: "
+                "remove the link"
+            )
 
 
 def _is_still(index: Location, handle: int) -> bool:

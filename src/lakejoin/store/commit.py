@@ -292,7 +292,7 @@ def _local_lock(index: Location) -> Iterator[bool]:
 
 
 def _refuse_links(index: Location) -> None:
-    """Raise if a name that a builder writes or cleans is a link: it would change files elsewhere."""
+    """Raise if a name that a builder writes or cleans is a link to files elsewhere."""
     for name in (_FILE, "scratch", "segments"):
         if Path((index / name).uri).is_symlink():
             raise InputError(

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from containment_data import Sets, sketch_sets
-from lakejoin.engines.containment.lsh_ensemble import LshEnsemble, SketchedQuery
+from lakejoin.engines.containment.engine import LshEnsemble, SketchedQuery
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.locations import Location
 from lakejoin.model import Array

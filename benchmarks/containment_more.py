@@ -15,7 +15,7 @@ import numpy as np
 from containment_data import Sets, generated, sample, sketch_sets, truth
 from containment_engines import Indexed, Ours, sketched
 from containment_plots import plot_errors
-from lakejoin.engines.containment.lsh_ensemble import LshEnsemble
+from lakejoin.engines.containment.engine import LshEnsemble
 from lakejoin.model import Array
 from lakejoin.store.sketches import SCHEMES, SketchOptions
 
@@ -171,7 +171,7 @@ def drawn_signatures(columns: int, places: int, family: int) -> tuple[Array, Arr
 
 def million(columns: int, places: int) -> dict[str, Any]:
     """A query over very many columns: web tables, and columns that are all different."""
-    from lakejoin.engines.containment.lsh_ensemble import SketchedQuery
+    from lakejoin.engines.containment.engine import SketchedQuery
 
     result: dict[str, Any] = {"columns": columns}
     web = generated("web-table", int(11.1 * columns))

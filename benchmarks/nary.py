@@ -35,9 +35,10 @@ import harness
 import nary_plots as plots
 import nary_report as report
 from lakejoin.locations import Location
+from lakejoin.store.index_records import KEY_SIZES, SuperKeyOptions
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
-from lakejoin.store.super_keys import KEY_SIZES, SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import SuperKeyComponent
 from nary_duckdb import make_cells
 from nary_lake import LONGEST_KEY, Counted, Plan, build
 from nary_measure import Lake, Run, duckdb, fetched, ours, with_keys

@@ -13,7 +13,8 @@ import numpy as np
 from lakejoin.engines.composite import KeyCounters
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFileWriter
-from lakejoin.store.segment import ComponentRecord, Segment
+from lakejoin.store.index_records import ComponentRecord
+from lakejoin.store.segment import Segment
 from lakejoin.store.super_keys import SuperKeyComponent
 from nary_duckdb import DuckKeys, HashedKey
 from nary_queries import Asked

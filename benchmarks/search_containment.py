@@ -39,7 +39,7 @@ from containment_engines import (
     sketched,
 )
 from harness import alternate, median_run, record
-from lakejoin.engines.containment.lsh_ensemble import LshEnsemble
+from lakejoin.engines.containment.engine import LshEnsemble
 from lakejoin.store.sketches import SketchOptions
 from published.lsh_ensemble import PublishedEnsemble
 

@@ -63,7 +63,8 @@ def _shares(segment: Any, draws: list[tuple[int, int, Array, Any]], kind: str, b
     """(searched columns, share of the draws that the filter lets through) by table."""
     from lakejoin.locations import Location
     from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-    from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions, SuperKeys
+    from lakejoin.store.index_records import SuperKeyOptions
+    from lakejoin.store.super_keys import SuperKeyComponent, SuperKeys
     from published.row_filters import ALL_FILTERS
 
     with tempfile.TemporaryDirectory() as folder:

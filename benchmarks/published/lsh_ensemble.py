@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from lakejoin.engines.containment.lsh_ensemble import (
+from lakejoin.engines.containment.engine import (
     MOST_ROWS,
     LshEnsemble,
     choose_bands_by_recall,

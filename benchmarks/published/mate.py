@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.engines.composite.engine import Mate
+from lakejoin.engines.composite.engine import KeySegmentSearch, Mate
 from lakejoin.engines.composite.hits import BestTables, KeyCounters, KeyHits
 from lakejoin.engines.composite.mapping_kernels import (
     ColumnCoverage,
@@ -42,7 +42,6 @@ from lakejoin.engines.composite.table_reader import (
     least_to_enter,
     number_cells,
 )
-from lakejoin.engines.composite.table_search import KeySegmentSearch
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.topk import column_key, push_column, rank_of, would_enter

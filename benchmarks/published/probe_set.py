@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lakejoin.engines.overlap.merge_list import clear_counts
+from lakejoin.engines.overlap.early_stopping import clear_counts
 from lakejoin.engines.overlap.overlap_kernels import RUN, make_search
 from lakejoin.engines.overlap.posting_reader import (
     column_at,

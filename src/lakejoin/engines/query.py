@@ -158,7 +158,6 @@ def _first_in_rows(
     return segment.rows.texts(ids[order[begins]], segment.dictionary.texts)
 
 
-FRAME_NAME = "my_table"  # the name of a frame in answers and in SQL
 NO_CELL = np.uint32(0xFFFFFFFF)
 
 

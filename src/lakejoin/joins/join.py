@@ -14,12 +14,11 @@ from lakejoin.codegen.frame_code import write_pandas, write_polars, write_pyspar
 from lakejoin.codegen.join_sql import build_join_query
 from lakejoin.codegen.programs import Program
 from lakejoin.errors import NoJoin, import_optional
-from lakejoin.joins.aggregation import AggregatedTable
 from lakejoin.joins.code_plan import plan_join
 from lakejoin.joins.join_inputs import TABLE_NAMES
 from lakejoin.joins.join_key import NO_RULE, JoinKey, RejectedJoin
 from lakejoin.joins.join_report import describe_join, join_values
-from lakejoin.joins.joined_table import JoinedTable
+from lakejoin.joins.joined_table import AggregatedTable, JoinedTable
 from lakejoin.joins.options import JoinOptions
 from lakejoin.joins.pairs import Example, example_pairs, join_warnings, pair_table, unmatched_table
 from lakejoin.joins.row_keys import Keys, Pairing, one_to_one_keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
@@ -166,6 +166,11 @@ class JoinInput:
     stored: tuple[Segment, TableEntry] | None = None
     index: str = ""
     rules: ValueRules | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with its rows, since how they are read may mean nothing elsewhere."""
+        read = partial(tuple, (self.rows, self.losses))
+        return JoinInput, (self.name, read, None, self.index, self.rules)
 
     @cached_property
     def _rows_and_losses(self) -> ReadRows:

@@ -71,7 +71,7 @@ class JoinOptions(MatchOptions):
     `on` fixes the columns, as pairs of a left and a right name. `by` is how rows may match; the
     default is `auto`: equal values, then learned programs, then fuzzy matching of the unmatched
     rows. Columns named with `on` are joined on equal values first, and more is tried only if no
-    row matches. The functions of `aggregate` are in `aggregation`.
+    row matches. The functions of `aggregate` are in `joined_table`.
 
     >>> JoinOptions(how="outer")
     Traceback (most recent call last):

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from lakejoin.errors import InputError
 
@@ -101,6 +99,8 @@ def _open_draft(draft: Path, target: Path) -> Sink:
 def _delimited(delimiter: str, packed: bool = False) -> Opener:
     @contextlib.contextmanager
     def open_writer(sink: Sink, schema: pa.Schema) -> Iterator[Any]:
+        import pyarrow.csv
+
         options = pyarrow.csv.WriteOptions(delimiter=delimiter)
         with contextlib.ExitStack() as stack:
             # No time stamp, so that the same rows give the same bytes.
@@ -137,6 +137,8 @@ def _as_json(column: pa.Array) -> pa.Array:
 
 
 def _parquet(sink: Sink, schema: pa.Schema) -> Any:
+    import pyarrow.parquet  # loads what reads remote files
+
     return pyarrow.parquet.ParquetWriter(sink, schema, compression="zstd")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lakejoin.render.answer_base import AnswerBase
+from lakejoin.render.answer_base import AnswerBase, Detachable
 from lakejoin.render.report import Cell, Column, Report, Row, line, lines
 from lakejoin.text_format import clip, format_percent
 
@@ -45,7 +45,7 @@ class PathJoin:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path:
+class Path(Detachable):
     """A chain of joins from one table to another.
 
     Of the `total` rows of the first table, `rows` survive; the result has `joined` rows.
@@ -120,7 +120,7 @@ class Path:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Paths(AnswerBase[Path]):
+class Paths(Detachable, AnswerBase[Path]):
     """The paths from one table to another, at most `k`, those with the most surviving rows first.
 
     If there is no path, `none` says what comes closest. `searched` is true if the index has no

@@ -17,8 +17,7 @@ from lakejoin.errors import InputError
 from lakejoin.joins.row_keys import NO_KEY, Keys, combine_keys
 from lakejoin.model import Array
 from lakejoin.paths.answer import Path, PathJoin, Paths
-from lakejoin.paths.hop_checks import HopChecks
-from lakejoin.paths.path_hops import Hop, Hops, SearchedHops, open_hops
+from lakejoin.paths.path_hops import Hop, HopChecks, Hops, SearchedHops, open_hops
 from lakejoin.paths.path_tables import PathTables, SegmentRef, is_external
 from lakejoin.search.searcher import Searcher
 from lakejoin.store.dictionary import NOT_FOUND

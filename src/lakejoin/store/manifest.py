@@ -1,9 +1,8 @@
-"""The manifest, the one file that defines an index, and the list of its source files."""
+"""The manifest, the one file that defines an index."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,13 +10,15 @@ import xxhash
 
 from lakejoin.errors import DamagedIndex, MissingIndex, NewerIndex
 from lakejoin.locations import Location
-from lakejoin.model import Skipped, SourceFile, ValueRules
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
-from lakejoin.store.catalog import table_from_bytes, table_to_bytes
-from lakejoin.store.meaning_vectors import MeaningOptions
-from lakejoin.store.segment import ComponentRecord, SegmentRecord
-from lakejoin.store.sketches import PERMUTATIONS
-from lakejoin.store.super_keys import SuperKeyOptions
+from lakejoin.model import ValueRules
+from lakejoin.store.index_records import (
+    PERMUTATIONS,
+    ComponentRecord,
+    MeaningOptions,
+    NamedFile,
+    SegmentRecord,
+    SuperKeyOptions,
+)
 
 FORMAT = 1
 MANIFEST_FILE = "MANIFEST.json"
@@ -40,15 +41,6 @@ class IndexOptions:
     super_keys: SuperKeyOptions = field(default_factory=SuperKeyOptions)
     parts: tuple[str, ...] | None = None
     meaning: MeaningOptions | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NamedFile:
-    """A file beside the manifest."""
-
-    name: str
-    bytes: int
-    checksum: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,70 +154,3 @@ def _parts(options: dict[str, Any]) -> tuple[tuple[str, ...] | None, MeaningOpti
 def segment_from_json(body: dict[str, Any]) -> SegmentRecord:
     components = {name: ComponentRecord(**c) for name, c in body["components"].items()}
     return SegmentRecord(**{**body, "components": components, "dead": tuple(body["dead"])})
-
-
-@dataclass(frozen=True, slots=True)
-class SourceState:
-    """The state of a file when it was indexed, to detect changes.
-
-    `skipped` lists the file itself, or parts of it, that gave no table.
-    """
-
-    size: int
-    mtime_ns: int
-    skipped: tuple[Skipped, ...] = ()
-
-    def same_as(self, file: SourceFile) -> bool:
-        return self.size == file.size and self.mtime_ns == file.mtime_ns
-
-
-def write_sources(index: Location, name: str, sources: Mapping[str, SourceState]) -> NamedFile:
-    import pyarrow as pa
-
-    skipped = [(name, s) for name, state in sources.items() for s in state.skipped]
-    files = pa.table(
-        {
-            "name": pa.array(sources.keys(), pa.string()),
-            "size": pa.array((s.size for s in sources.values()), pa.int64()),
-            "mtime_ns": pa.array((s.mtime_ns for s in sources.values()), pa.int64()),
-        }
-    )
-    losses = pa.table(
-        {
-            "source": pa.array((n for n, _ in skipped), pa.string()),
-            "name": pa.array((s.name for _, s in skipped), pa.string()),
-            "reason": pa.array((s.reason for _, s in skipped), pa.string()),
-            "detail": pa.array((s.detail for _, s in skipped), pa.string()),
-        }
-    )
-    with ArrayFileWriter(index / name) as out:
-        out.add("files", table_to_bytes(files))
-        out.add("skipped", table_to_bytes(losses))
-    return NamedFile(name, out.record.bytes, out.record.checksum)
-
-
-def read_sources(index: Location, file: NamedFile | None) -> dict[str, SourceState]:
-    if file is None:
-        return {}
-    data = _open(index, file)
-    skipped: dict[str, list[Skipped]] = {}
-    for row in table_from_bytes(data.array("skipped").all()).to_pylist():
-        skipped.setdefault(row.pop("source"), []).append(Skipped(**row))
-    files = table_from_bytes(data.array("files").all())
-    columns = (files[name].to_pylist() for name in ("name", "size", "mtime_ns"))
-    return {
-        name: SourceState(size, mtime, tuple(skipped.get(name, ())))
-        for name, size, mtime in zip(*columns, strict=True)
-    }
-
-
-def read_skipped(index: Location, file: NamedFile | None) -> list[Skipped]:
-    """Read everything that was skipped, sorted by name."""
-    if file is None:
-        return []
-    rows = table_from_bytes(_open(index, file).array("skipped").all()).drop_columns("source")
-    return sorted((Skipped(**row) for row in rows.to_pylist()), key=lambda s: s.name)
-
-
-def _open(index: Location, file: NamedFile) -> ArrayFile:
-    return ArrayFile(index / file.name, FileRecord(file.bytes, file.checksum))

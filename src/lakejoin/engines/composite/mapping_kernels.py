@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lakejoin.engines.composite.key_cells import TableLayout
 from lakejoin.engines.composite.query import TrieNodes
-from lakejoin.engines.composite.table_layout import TableLayout
 from lakejoin.kernels.jit import kernel, njit
 from lakejoin.kernels.mapped_arrays import borrow_array
 from lakejoin.model import Array

@@ -8,16 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from lakejoin.engines.meaning.product_kernels import (
+from lakejoin.engines.meaning.tree_kernels import VectorTree, descend, new_descent, reached_share
+from lakejoin.engines.meaning.vector_distances import (
     BLOCK_LEAVES,
     BLOCK_QUERIES,
+    SINGLE_ERROR,
     WholeVectors,
     decode_leaves,
     pick_pairs,
     query_rows,
 )
-from lakejoin.engines.meaning.tree_kernels import VectorTree, descend, new_descent, reached_share
-from lakejoin.engines.meaning.vector_distances import SINGLE_ERROR
 from lakejoin.model import Array
 from lakejoin.store.compact_vectors import (
     LEAF,

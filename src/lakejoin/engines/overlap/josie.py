@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lakejoin.engines.overlap.merge_list import clear_counts
+from lakejoin.engines.overlap.early_stopping import clear_counts
 from lakejoin.engines.overlap.posting_reader import (
     column_at,
     fill_table,

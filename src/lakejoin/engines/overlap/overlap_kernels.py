@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.engines.overlap.early_stopping import stop_early
+from lakejoin.engines.overlap.early_stopping import merge_lists, note_lists, stop_early
 from lakejoin.engines.overlap.josie import josie
-from lakejoin.engines.overlap.merge_list import merge_lists, note_lists
 from lakejoin.engines.overlap.posting_reader import note_set, read_whole_query, sum_shared
 from lakejoin.engines.overlap.postings_view import (
     BY_SIZE,

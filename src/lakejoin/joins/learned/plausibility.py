@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Constant, Program, is_cut, takes_all
 from lakejoin.joins.learned.program_cover import LearnedProgram, LearningTables
-from lakejoin.joins.learned.program_scores import KeyTable
+from lakejoin.joins.learned.program_learner import KeyTable
 from lakejoin.joins.learned.row_samples import sample_rows
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn
 from lakejoin.model import Array, ColumnType, ValueRules

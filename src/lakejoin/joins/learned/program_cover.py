@@ -16,12 +16,14 @@ import pyarrow.compute as pc
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Constant, Program, identity, is_cut
-from lakejoin.joins.learned.program_learner import Learner, ProgramStep, fewest_substrings
-from lakejoin.joins.learned.program_scores import (
+from lakejoin.joins.learned.program_learner import (
     MOST_COINCIDENCE,
     KeyTable,
+    Learner,
+    ProgramStep,
     Scorer,
     coincidence_rate,
+    fewest_substrings,
     fit_case,
     hash_texts,
 )

@@ -21,7 +21,7 @@ from lakejoin.joins.learned.program_cover import (
     LearnOptions,
     learn_programs,
 )
-from lakejoin.joins.learned.program_scores import KeyTable
+from lakejoin.joins.learned.program_learner import KeyTable
 from lakejoin.joins.learned.row_samples import Sample, TextColumn, sample_rows, sample_sizes
 from lakejoin.joins.learned.target_columns import further_targets, key_targets, text_columns
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn, Keys, Pairing, find_first_rows

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import GLUE, Constant, Extract, Program, glue, identity
 from lakejoin.joins.equal.shared_values import uniquely_named
-from lakejoin.joins.learned.program_scores import KeyTable, hash_texts
+from lakejoin.joins.learned.program_learner import KeyTable, hash_texts
 from lakejoin.joins.learned.row_samples import sample_rows
 from lakejoin.model import ColumnType
 from lakejoin.values.column_encoder import encode_query

@@ -147,7 +147,8 @@ def read_tables(
     report = progress or (lambda doing: None)
     tables: list[NamedTable] = []
     skipped: list[Skipped] = []
-    files = list_files([source], skipped, None if excluded is None else Location.of(excluded))
+    index = None if excluded is None else Location.of(excluded)
+    files = list_files([source], skipped, index, follow_links=True)
     for number, file in enumerate(files, start=1):
         report(f"reading file {number:,} of {len(files):,}")
         try:

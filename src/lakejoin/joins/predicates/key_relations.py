@@ -21,15 +21,13 @@ import numpy as np
 from lakejoin.joins.options import Progress
 from lakejoin.joins.predicates.column_references import (
     CodedColumn,
+    CompositeReference,
     NamedTable,
     Reference,
-    encode_columns,
-    find_references,
-)
-from lakejoin.joins.predicates.composite_references import (
-    CompositeReference,
     drop_indirect,
+    encode_columns,
     find_composites,
+    find_references,
 )
 from lakejoin.model import Array, ValueRules
 from lakejoin.signals.name_similarity import CONTAINED, SAME, hints_at

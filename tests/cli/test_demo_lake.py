@@ -20,8 +20,14 @@ import pytest
 
 import lakejoin
 from lakejoin.cli import demo_lake
-from lakejoin.cli.demo_files import WRITERS, file_suffix, write_excel, write_sqlite
-from lakejoin.cli.demo_lake import MARKER, make_demo_lake
+from lakejoin.cli.demo_lake import (
+    MARKER,
+    WRITERS,
+    file_suffix,
+    make_demo_lake,
+    write_excel,
+    write_sqlite,
+)
 from lakejoin.errors import InputError, MissingDependency
 
 ABSENT = [name for name in (*demo_lake.SOURCES, "xlsxwriter") if find_spec(name) is None]

@@ -15,7 +15,7 @@ HEAVY = {
     *("pandas", "scipy", "sklearn", "duckdb", "wordllama", "numba", "llvmlite", "pyspark"),
     *("sqlglot", "polars", "matplotlib", "httpx", "fastapi", "mcp"),
 }
-# Runs a command and prints which of the libraries it loaded.
+# Runs a command and prints which modules it loaded.
 RUN = """
 import sys
 from lakejoin.cli.main import main
@@ -23,8 +23,7 @@ try:
     main()
 except SystemExit as end:
     assert end.code == 0, end.code
-roots = {name.partition(".")[0] for name in sys.modules}
-print("loaded:", *sorted(roots & set(sys.argv.pop().split(","))))
+print("loaded:", *sys.modules)
 """
 
 
@@ -47,19 +46,37 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def loaded_by(home: Path, *arguments: str) -> set[str]:
     """The libraries that a command loads."""
-    wanted = ",".join([*HEAVY, "pyarrow", "numpy"])
-    # The last argument is for the script, and removed before the command would read it.
-    script = RUN.replace("sys.argv.pop()", repr(wanted))
+    return {name for name in modules_of(home, *arguments) if name in {*HEAVY, "pyarrow", "numpy"}}
+
+
+def modules_of(home: Path, *arguments: str) -> set[str]:
+    """The modules that a command loads."""
     done = subprocess.run(
-        [sys.executable, "-c", script, *arguments], cwd=home, capture_output=True, text=True
+        [sys.executable, "-c", RUN, *arguments], cwd=home, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].removeprefix("loaded:").split())
 
 
-def test_info_needs_no_arrow(home: Path) -> None:
-    assert loaded_by(home, "info", "--index", "index") == {"numpy"}
-    assert loaded_by(home, "--version") == set()
+@pytest.mark.parametrize("command", ["--version", "--help", "info --index index"])
+def test_info_needs_no_library(home: Path, command: str) -> None:
+    assert loaded_by(home, *command.split()) == set()
+
+
+@pytest.mark.parametrize("command", ["info", "search", "overlap", "join", "relations", "mcp"])
+def test_help_needs_no_library(home: Path, command: str) -> None:
+    assert loaded_by(home, command, "--help") == set()
+
+
+def test_a_join_loads_neither_predicates_nor_readers_of_remote_files(home: Path) -> None:
+    loaded = modules_of(home, "join", "mine.csv", "lake/towns.csv")
+    assert not [one for one in loaded if one.startswith("lakejoin.joins.predicates")]
+    assert not loaded & {"pyarrow.fs", "pyarrow.parquet", "pyarrow.dataset", "ssl"}
+
+
+def test_a_search_loads_no_readers_of_remote_files(home: Path) -> None:
+    loaded = modules_of(home, "search", "mine.csv", "--index", "index")
+    assert not loaded & {"pyarrow.fs", "pyarrow.parquet", "pyarrow.dataset", "ssl"}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -235,6 +236,64 @@ def test_the_code_for_a_processor(processor: str) -> None:
     assert done.stdout == "[8, 65]\n"
     told = "cannot be loaded (the compiled kernels need a newer processor)" in done.stderr
     assert told == (processor == "none")
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A copy of the package, whose library may be damaged."""
+    ignored = shutil.ignore_patterns("page", "__pycache__")
+    shutil.copytree(SOURCES, tmp_path / "lakejoin", ignore=ignored)
+    return tmp_path
+
+
+def kernel_file(copied: Path) -> Path:
+    return copied / "lakejoin" / "kernels" / "library.abi3.so"
+
+
+@pytest.mark.parametrize("kept", [0, 60, 5000, -1_000_000, -5000, -1])
+def test_a_library_that_is_cut_off(copied: Path, kept: int) -> None:
+    whole = kernel_file(copied).read_bytes()
+    kernel_file(copied).write_bytes(whole[:kept])
+    done = run(CALL.format("uint32"), PYTHONPATH=str(copied))
+    assert done.stdout == "[8, 65]\n", done.stderr
+    assert "the compiled kernels of lakejoin cannot be loaded" in done.stderr
+    done = run(WITHOUT + CALL.format("uint32"), PYTHONPATH=str(copied))
+    assert done.stdout.startswith("MissingDependency the compiled kernels of lakejoin cannot be")
+    assert done.stdout.endswith("is not installed: pip install 'lakejoin[numba]'\n")
+
+
+def test_a_command_tells_of_a_library_that_is_cut_off(copied: Path) -> None:
+    whole = kernel_file(copied).read_bytes()
+    kernel_file(copied).write_bytes(whole[:-5000])
+    (copied / "a.csv").write_text("town,n\nBern,1\nUlm,2\n")
+    command = ["-m", "lakejoin", "join", "a.csv", "a.csv", "--on", "town"]
+    env = {**os.environ, "PYTHONPATH": str(copied)}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=copied, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "2 rows" in done.stdout
+    sentence = done.stderr.splitlines()
+    assert len(sentence) == 1
+    assert sentence[0].startswith("lakejoin: the compiled kernels of lakejoin cannot be loaded (")
+
+
+def test_a_library_for_another_processor(copied: Path) -> None:
+    code = bytearray(kernel_file(copied).read_bytes())
+    code[18:20] = (243).to_bytes(2, "little")  # RISC-V
+    kernel_file(copied).write_bytes(code)
+    done = run(CALL.format("uint32"), PYTHONPATH=str(copied))
+    assert done.stdout == "[8, 65]\n", done.stderr
+    assert "the compiled kernels of lakejoin cannot be loaded" in done.stderr
+
+
+def test_a_library_of_another_version_is_not_used(copied: Path) -> None:
+    source = copied / "lakejoin" / "kernels" / "packing.py"
+    source.write_text(source.read_text() + "\nCHANGED = True\n")
+    done = run(
+        CALL.format("uint32") + "import sys; print('numba' in sys.modules)", PYTHONPATH=str(copied)
+    )
+    assert done.stdout == "[8, 65]\nTrue\n", done.stderr
 
 
 def test_a_second_build_waits_for_the_first(

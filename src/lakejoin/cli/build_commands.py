@@ -17,7 +17,7 @@ from lakejoin.cli.options import cluster_options, index_option, json_option, par
 from lakejoin.cli.terminal import console, print_json
 from lakejoin.errors import InputError
 from lakejoin.inputs import index_location
-from lakejoin.store.sketches import PERMUTATIONS
+from lakejoin.store.index_records import PERMUTATIONS
 from lakejoin.text_format import counted, seconds, size
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ _SKIPPED_LINES = 12
 @click.option("--full", is_flag=True, help="Read all files again and replace the index.")
 @click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
 @click.option("--allow-removal", is_flag=True, help="Remove tables even if most are gone.")
+@click.option("--follow-links", is_flag=True, help="Follow links that lead outside the lake.")
 @click.option(
     "--values",
     type=click.Choice(["folded", "exact"]),
@@ -91,6 +92,7 @@ def index_command(
     full: bool,
     strict: bool,
     allow_removal: bool,
+    follow_links: bool,
     values: str | None,
     all_columns: bool | None,
     permutations: int | None,
@@ -119,6 +121,7 @@ def index_command(
         full=full,
         strict=strict,
         allow_removal=allow_removal,
+        follow_links=follow_links,
         fold=None if values is None else values == "folded",
         all_columns=all_columns,
         permutations=permutations,

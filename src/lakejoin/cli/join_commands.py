@@ -5,36 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pyarrow as pa
 
-from lakejoin import api
-from lakejoin.cli.join_output import (
-    join_code,
-    print_first,
-    print_join,
-    print_predicates,
-    print_relations,
-    print_written,
-)
 from lakejoin.cli.options import CODE_TARGETS, count_option, index_json_options
 from lakejoin.cli.terminal import print_json, status, status_or_explanation, stop_without_join
 from lakejoin.errors import InputError
-from lakejoin.inputs import NearbyIndex, resolve_table
-from lakejoin.joins.aggregation import parse_aggregates
-from lakejoin.joins.join import Join
-from lakejoin.joins.join_finder import join_tables
-from lakejoin.joins.join_inputs import JoinInput, common_value_rules, parse_column_pairs
-from lakejoin.joins.join_report import first_rows, join_report, no_join_report
-from lakejoin.joins.options import JoinOptions, Progress
-from lakejoin.joins.output import check_output, write_table
-from lakejoin.joins.predicates.join_predicate import Predicates, best_predicates
-from lakejoin.joins.predicates.predicate_finder import PredicateOptions
-from lakejoin.joins.predicates.predicate_text import weak_pair_notes
-from lakejoin.joins.predicates.preferences import find_preference
 from lakejoin.quoting import join_command_line
+
+# Help loads none of what joins, a join nothing of what finds predicates.
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.joins.join import Join
+    from lakejoin.joins.join_inputs import JoinInput
+    from lakejoin.joins.options import JoinOptions, Progress
+    from lakejoin.joins.predicates.join_predicate import Predicates
 
 _MOST_ROWS = 100_000_000
 
@@ -131,6 +118,12 @@ def join_command(
       lakejoin join shops.csv sales.csv --aggregate amount=sum
       lakejoin join mine.csv theirs.csv --code pandas > join.py
     """
+    from lakejoin.cli.join_output import join_code, print_first, print_join, print_written
+    from lakejoin.inputs import NearbyIndex, resolve_table
+    from lakejoin.joins.join_finder import join_tables
+    from lakejoin.joins.join_report import first_rows, join_report
+    from lakejoin.joins.output import check_output, write_table
+
     if output is not None:
         if code is not None:
             raise InputError(
@@ -182,6 +175,10 @@ def _join_options(
     pairs: Sequence[str],
     options: dict[str, Any],
 ) -> JoinOptions:
+    from lakejoin.joins.join_inputs import common_value_rules, parse_column_pairs
+    from lakejoin.joins.joined_table import parse_aggregates
+    from lakejoin.joins.options import JoinOptions
+
     names = left.rows.column_names, right.rows.column_names
     on = parse_column_pairs(pairs, *names, (left.name, right.name))
     parse_aggregates(options["aggregate"], names[1])  # fails before any work is done
@@ -200,6 +197,10 @@ def _preferred(
     left: JoinInput, right: JoinInput, prefer: str, options: JoinOptions, as_json: bool
 ) -> Predicates:
     """The best predicates for a preference; exits if there is none."""
+    from lakejoin.joins.join_report import no_join_report
+    from lakejoin.joins.predicates.join_predicate import best_predicates
+    from lakejoin.joins.predicates.predicate_finder import PredicateOptions
+
     with status() as progress:
         found = best_predicates((left, right), PredicateOptions(prefer, 1, options.rules), progress)
     if not found:
@@ -219,6 +220,8 @@ def _hints(join: Join) -> list[str]:
 
 def _predicate_notes(best: Predicates) -> list[str]:
     """Notes on the predicate; the join itself warns if rows are multiplied."""
+    from lakejoin.joins.predicates.predicate_text import weak_pair_notes
+
     return [*best.notes, *weak_pair_notes(best.winner)]
 
 
@@ -319,6 +322,13 @@ def predicates_command(
       lakejoin predicates people.csv orders.csv items.csv --code sql
       lakejoin join people.csv orders.csv --prefer compact -o joined.csv
     """
+    from lakejoin.cli.join_output import join_code, print_predicates
+    from lakejoin.inputs import NearbyIndex, resolve_table
+    from lakejoin.joins.join_inputs import common_value_rules
+    from lakejoin.joins.predicates.join_predicate import best_predicates
+    from lakejoin.joins.predicates.predicate_finder import PredicateOptions
+    from lakejoin.joins.predicates.preferences import find_preference
+
     preference = find_preference(prefer)
     nearby = NearbyIndex(index)
     with status_or_explanation() as progress:
@@ -364,6 +374,9 @@ def relations_command(
       lakejoin relations shop.sqlite --diagram mermaid > relations.mmd
       lakejoin relations                    for all tables in the lake
     """
+    from lakejoin import api
+    from lakejoin.cli.join_output import print_relations
+
     with status_or_explanation() as progress:
         found = api.relations(source if source is not None else api.open(index), progress)
     report = found.to_dict()

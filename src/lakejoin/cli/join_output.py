@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakejoin.cli.terminal import console, print_lines, print_report, print_table
 from lakejoin.formats.file_reader import split_part
-from lakejoin.joins.join import Join
-from lakejoin.joins.join_inputs import JoinInput
 from lakejoin.joins.join_report import describe_join, loss_texts
-from lakejoin.joins.predicates.database_relations import Relations
-from lakejoin.joins.predicates.join_predicate import JoinPredicate, Predicates
 from lakejoin.render.headlines import headline_relations
 from lakejoin.render.report import lines
 from lakejoin.text_format import counted, size
+
+if TYPE_CHECKING:
+    from lakejoin.joins.join import Join
+    from lakejoin.joins.join_inputs import JoinInput
+    from lakejoin.joins.predicates.database_relations import Relations
+    from lakejoin.joins.predicates.join_predicate import JoinPredicate, Predicates
 
 _LEFT_COLUMNS = 4  # shown before the columns of the right table
 _PREDICATE_COLUMNS = 6  # of each table, besides the joined ones, in the rows that are shown

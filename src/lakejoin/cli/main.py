@@ -6,8 +6,8 @@ import errno
 import logging
 import os
 import sys
+import warnings
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 
 import click
 
@@ -90,13 +90,13 @@ class _Stopped(Exception):
     """Ctrl-C was pressed; the message to print."""
 
 
-class _WithoutPandas(MetaPathFinder):
+class _WithoutPandas:
     """Hides pandas from pyarrow, which imports it with its first array, to recognize its objects.
 
     A command that reads files has none, and pandas takes longer to load than all the rest.
     """
 
-    def find_spec(self, fullname: str, *_: object) -> None:
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         """Refuse pandas; find nothing else."""
         if fullname == "pandas":
             raise ModuleNotFoundError("this command does without pandas", name=fullname)
@@ -139,11 +139,20 @@ def cli() -> None:
     """
 
 
+def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
+    """A warning as one sentence, without the place in the code that gives it."""
+    return f"lakejoin: {message}\n"
+
+
 def main() -> None:
     """Run a command; a failure prints one sentence on standard error and exits non-zero."""
+    # The threads of numpy's OpenBLAS spin for 0.1 s of CPU when numpy is loaded, unless told to
+    # sleep at once (16 cycles; the default is 2 ** 26).
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     if not os.environ.get("LAKEJOIN_DEBUG"):
         # Libraries log tracebacks of failures that are reported below in one sentence.
         logging.getLogger().addHandler(logging.NullHandler())
+        warnings.formatwarning = _format_warning
     if sys.argv[1:2] and sys.argv[1] in _WITHOUT_PANDAS and "--batch" not in sys.argv:
         sys.meta_path.insert(0, _WithoutPandas())
     try:

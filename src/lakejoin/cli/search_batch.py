@@ -141,7 +141,9 @@ class BatchQueries:
         self._waiting: deque[str] = deque()
         unlisted: list[Skipped] = []
         self._listed = _names_in(Path(batch[1:])) if batch.startswith("@") else None
-        self._files = [] if self._listed is not None else list_files([batch], unlisted)
+        self._files = (
+            [] if self._listed is not None else list_files([batch], unlisted, follow_links=True)
+        )
         self.problems += [(file.name, InputError(str(file))) for file in unlisted]
 
     def __len__(self) -> int:

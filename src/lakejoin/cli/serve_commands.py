@@ -19,7 +19,6 @@ from urllib.parse import quote
 
 import click
 
-from lakejoin import api
 from lakejoin.cli.options import index_option
 from lakejoin.cli.terminal import print_json
 from lakejoin.errors import InputError, MissingDependency
@@ -124,6 +123,7 @@ def serve_command(
     """
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
         raise MissingDependency("lakejoin serve needs more packages: pip install 'lakejoin[serve]'")
+    from lakejoin import api
     from lakejoin.server.settings import Limits, Settings, default_folder
 
     lake = api.open(index)
@@ -261,6 +261,8 @@ def mcp_command(index: str | None, as_json: bool) -> None:
       claude mcp add lakejoin -- lakejoin mcp --index /path/to/index
     """
     if as_json:
+        from lakejoin import api
+
         print_json(_configuration(api.open(index).snapshot.location.uri))
         return
     from lakejoin.mcp.tool_server import serve_agents

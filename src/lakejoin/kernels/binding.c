@@ -18,9 +18,14 @@
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef _WIN32
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 #include "entries.h"
 
@@ -468,6 +473,35 @@ static PyType_Spec kernel_spec = {
     .slots = kernel_slots,
 };
 
+/* ------------------------------------------------------------------ files that are cut */
+
+/* Reading a mapped page that its file no longer has would end the process (SIGBUS). Such a page is
+ * replaced by zeros instead: a reader then finds that the file has changed, and refuses to answer. */
+#ifndef _WIN32
+static uintptr_t page_size;
+static struct sigaction earlier;
+
+static void replace_page(int number, siginfo_t *info, void *context) {
+    (void)context;
+    void *page = (void *)((uintptr_t)info->si_addr & ~(page_size - 1));
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    if (info->si_code == BUS_ADRERR &&
+        mmap(page, page_size, PROT_READ, flags, -1, 0) == page)
+        return;
+    sigaction(number, &earlier, NULL); /* the fault comes again, and is handled as before */
+}
+
+static void survive_cut_files(void) {
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+    action.sa_sigaction = replace_page;
+    page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+    sigemptyset(&action.sa_mask);
+    if (earlier.sa_sigaction == NULL) sigaction(SIGBUS, &action, &earlier);
+}
+#else
+static void survive_cut_files(void) {}
+#endif
+
 /* ------------------------------------------------------------------ the module */
 
 static struct PyModuleDef definition = {
@@ -493,6 +527,7 @@ PyMODINIT_FUNC PyInit_library(void) {
         PyErr_SetString(PyExc_ImportError, "the compiled kernels need a newer processor");
         return NULL;
     }
+    survive_cut_files();
     import_array();
     PyObject *module = PyModule_Create(&definition);
     PyObject *type = PyType_FromSpec(&kernel_spec);

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from lakejoin.kernels.kernel_sources import digest_module
 
+LIBRARY = Path(__file__).with_name("library.abi3.so")
 SETTING = "LAKEJOIN_KERNELS"  # "numba" does without the library
+
+
+_HEADER = struct.Struct("<5s35xQ10xHH2x")  # kind of file, place and shape of its last table
 
 
 def find_entries(function: Callable[..., Any]) -> Any:
@@ -25,6 +31,12 @@ def find_entries(function: Callable[..., Any]) -> Any:
     if library is None or f"{function.__module__}.{function.__name__}" not in library.names:
         return None
     return library.Entry if _fits(function.__module__) else None
+
+
+def survive_cut_files() -> None:
+    """Load the library: from then on, what a mapped file no longer has is read as zeros, instead of
+    ending the process."""
+    _load()
 
 
 def lacking_reason() -> str:
@@ -36,6 +48,11 @@ def lacking_reason() -> str:
 def _load() -> tuple[Any, str]:
     if os.environ.get(SETTING) == "numba":
         return None, f"{SETTING}=numba asks for no compiled kernels"
+    if _is_cut_off(LIBRARY):
+        return None, (
+            f"the compiled kernels of lakejoin cannot be loaded ({LIBRARY} is cut off: install "
+            "lakejoin again)"
+        )
     try:
         library = import_module("lakejoin.kernels.library")
     except ModuleNotFoundError:
@@ -43,6 +60,21 @@ def _load() -> tuple[Any, str]:
     except ImportError as problem:  # another processor, or another platform's file
         return None, f"the compiled kernels of lakejoin cannot be loaded ({problem})"
     return library, ""
+
+
+def _is_cut_off(file: Path) -> bool:
+    """Whether a library ends before the table that is last in it: loading it would end the process,
+    because it is mapped as long as its header says it is."""
+    try:
+        with file.open("rb") as opened:
+            header = opened.read(_HEADER.size)
+            size = opened.seek(0, os.SEEK_END)
+    except OSError:
+        return False  # there is none, or importing it tells why
+    if len(header) < _HEADER.size or header[:5] != b"\x7fELF\x02":
+        return False  # nothing that would be mapped
+    _, table, entry_size, entries = _HEADER.unpack(header)
+    return bool(size < table + entry_size * entries)
 
 
 @cache

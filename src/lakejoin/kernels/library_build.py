@@ -28,10 +28,10 @@ from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 
+from lakejoin.kernels.compiled_library import LIBRARY
 from lakejoin.kernels.kernel_sources import digest_module, needed_modules
 
 HERE = Path(__file__).parent
-LIBRARY = HERE / "library.abi3.so"
 STABLE = "0x030B0000"  # the stable interface of Python 3.11
 
 # The best comes first. What every server has is the second level of x86-64 (2009); the third has

@@ -172,7 +172,7 @@ GAP, LETTER, BLANK = 0, 1, 2
 # A longer word is read as several, so that the cost of a value stays linear in its length.
 LONGEST_WORD = 64
 
-# When a short form is expanded (see encoders/text_preparation.py).
+# When a short form is expanded (see encoders/mixed_encoder.py).
 ALWAYS, DATE, AFTER, BEFORE, ADDRESS = 0, 1, 2, 3, 4
 # Words that indicate an address: anywhere, or only as the last word (`st` may be a saint).
 STREET, STREET_LAST = 1, 2

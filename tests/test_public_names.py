@@ -49,7 +49,7 @@ def test_every_error_is_exported() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_has_a_runnable_example(name: str) -> None:
-    """The examples run with the other doctests, in the folder that src/conftest.py makes."""
+    """The examples run with the other doctests, in the folder that example_lake.py makes."""
     text = inspect.getdoc(getattr(lakejoin, name)) or ""
     assert ">>> " in text, f"lakejoin.{name} has no example"
     assert "+SKIP" not in text

@@ -208,7 +208,7 @@ def test_folders_that_are_not_entered(memory: Any, tmp_path: Path) -> None:
 
 def walked(root: Path) -> tuple[list[str], list[tuple[str, str]]]:
     problems: list[Problem] = []
-    found = [entry.relative for entry in Location.of(root).walk(problems)]
+    found = [entry.relative for entry in Location.of(root).walk(problems, follow_links=True)]
     return found, [(p.relative, p.reason) for p in problems]
 
 

@@ -115,6 +115,7 @@ def join(
     ['BE', 'UL']
     """
     from lakejoin.joins.join_finder import join_tables
+    from lakejoin.joins.join_report import loss_texts
     from lakejoin.joins.options import MatchOptions
 
     nearby = NearbyIndex()
@@ -127,7 +128,9 @@ def join(
     pairs = parse_column_pairs(on, left_rows.column_names, right_rows.column_names, names)
     rules = common_value_rules(tables)
     join_options = (options or MatchOptions()).for_join(pairs, how, by, rules)
-    return join_tables(left_rows, right_rows, join_options, progress, names)
+    done = join_tables(left_rows, right_rows, join_options, progress, names)
+    losses = [note for table in tables for note in loss_texts(table.name, table.losses)]
+    return replace(done, notes=(*losses, *done.notes)) if losses else done
 
 
 def predicates(

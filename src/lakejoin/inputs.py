@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from lakejoin.errors import InputError, MissingIndex, UnknownTable
 from lakejoin.joins.join_inputs import JoinInput, ReadRows
 from lakejoin.locations import Location
-from lakejoin.model import FrameSource
-from lakejoin.store.catalog import ColumnEntry, TableEntry
-from lakejoin.store.segment import Segment
+from lakejoin.model import FRAME_NAME, FrameSource
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.engines.query import QueryTable
+    from lakejoin.store.catalog import ColumnEntry, TableEntry
+    from lakejoin.store.segment import Segment
 
 DEFAULT_INDEX = ".lakejoin"
 _NAMES_SHOWN = 3
@@ -245,16 +245,21 @@ def _file_input(text: str, notes: Sequence[str] = ()) -> InputTable:
 
 
 def _frame_input(frame: Any, default: str) -> InputTable:
-    from lakejoin.engines.query import FRAME_NAME
     from lakejoin.formats.table_stream import Table
     from lakejoin.search.query_tables import FrameTable
     from lakejoin.sources.frames import to_table
+    from lakejoin.values.plain_columns import Losses, repair_batch
 
     is_read = isinstance(frame, Table)
 
     def read() -> ReadRows:
-        rows = to_table(frame.rows if is_read else frame)
-        return rows, frame.losses if is_read else ()
+        if is_read:
+            return to_table(frame.rows), frame.losses
+        rows, losses = to_table(frame), Losses()
+        repaired = [repair_batch(batch, losses) for batch in rows.to_batches()]
+        if losses.to_list():
+            rows = rows.from_batches(repaired)
+        return rows, tuple(losses.to_list())
 
     def query(snapshot: Snapshot) -> QueryTable:
         rows, _ = read()

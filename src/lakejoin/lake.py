@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.engines.limits import check_k
-from lakejoin.engines.query import QueryTable
+from lakejoin.errors import DamagedIndex
 from lakejoin.inputs import (
     LakeTable,
     PathLike,
@@ -26,6 +26,7 @@ from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from lakejoin.encoders.factory import EncoderChoice
+    from lakejoin.engines.query import QueryTable
     from lakejoin.graph.join_graph import JoinGraph
     from lakejoin.paths.answer import Paths
     from lakejoin.ranking.answer import FusedAnswer
@@ -228,17 +229,19 @@ class Lake(LakeSearch):
     def _searcher(self) -> Searcher:
         from lakejoin.search.searcher import Searcher
 
-        return Searcher(self.snapshot)
+        return Searcher(self.snapshot, self._encoder)
 
     @contextmanager
     def _open_query(self, table: Any) -> Iterator[tuple[QueryTable, tuple[str, ...]]]:
         """The query table and notes about it; an answer needs less than the whole encoded table."""
         resolved = resolve_table(table, self.snapshot)
+        self.snapshot.check_unchanged()
         query_table = resolved.query_table(self.snapshot)
         try:
             yield query_table, resolved.notes
         finally:
             query_table.release()
+        self.snapshot.check_unchanged()
 
     @property
     def _index(self) -> str | None:
@@ -256,6 +259,22 @@ class CurrentLake:
         self._lock = threading.Lock()
         self._lake = open_lake(index)
         self._checked = time.monotonic()
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Check that no file of the index is changed in place until and while it is used; if one
+        is, raise `DamagedIndex`, and open the index again next time."""
+        lake = self.lake()
+        try:
+            lake.snapshot.check_unchanged()
+            try:
+                yield
+            finally:  # also if the work failed: this may be why
+                lake.snapshot.check_unchanged()
+        except DamagedIndex:
+            with self._lock:
+                self._lake = open_lake(self._index)
+            raise
 
     def lake(self) -> Lake:
         """The newest version; the same object, with its caches, until a newer version exists."""

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from lakejoin.engines.query import FRAME_NAME
 from lakejoin.errors import InputError
 from lakejoin.inputs import LakeTable
+from lakejoin.model import FRAME_NAME
 from lakejoin.search.options import (
     DEFAULT_K,
     ByDistance,

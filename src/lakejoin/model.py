@@ -26,6 +26,9 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+FRAME_NAME = "my_table"  # the name of a frame in answers and in SQL
+
+
 class FrameSource:
     """What becomes a frame of another library through `to_arrow`."""
 
@@ -243,15 +246,18 @@ class Skipped:
 class ReadLimits:
     """Limits that keep one file from exhausting its reader.
 
-    `cell_bytes`: a longer cell becomes a null and is counted. `columns`: a wider file is skipped.
-    `expanded_bytes`: a compressed file that expands beyond this is skipped. `batch_bytes`: how
-    much text is parsed at once. `child_seconds` and `child_bytes` limit the retry in a child
-    process.
+    `cell_bytes`: a longer cell becomes a null and is counted. `columns`: a wider table is skipped.
+    `expanded_bytes`, `members`, `tables` and `rows` are what one file may unfold to in all; beyond
+    that, the rest of it is not read. `batch_bytes`: how much text is parsed at once.
+    `child_seconds` and `child_bytes` limit the retry in a child process.
     """
 
     cell_bytes: int = 1 << 20
     columns: int = 20_000
     expanded_bytes: int = 64 << 30
+    members: int = 100_000
+    tables: int = 100_000
+    rows: int = 10_000_000_000
     batch_bytes: int = 16 << 20
     child_seconds: float = 120.0
     child_bytes: int = 3 << 30

@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 
 from lakejoin.encoders import open_encoder
-from lakejoin.encoders.mixed_encoder import Mix, _words_of
-from lakejoin.encoders.text_preparation import abbreviations, fold_for_encoding, to_text_array
+from lakejoin.encoders.mixed_encoder import (
+    Mix,
+    _words_of,
+    abbreviations,
+    fold_for_encoding,
+    to_text_array,
+)
 
 
 def expanded(text: str) -> str:

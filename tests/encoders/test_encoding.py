@@ -88,8 +88,8 @@ def test_a_text_has_the_same_bits_in_every_batch(
 
 def test_pieces_join_without_a_seam(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = encoder.encode(TEXTS)
-    monkeypatch.setattr("lakejoin.encoders.text_preparation.MOST_TEXTS", 3)
-    monkeypatch.setattr("lakejoin.encoders.text_preparation.MOST_BYTES", 40)
+    monkeypatch.setattr("lakejoin.encoders.mixed_encoder.MOST_TEXTS", 3)
+    monkeypatch.setattr("lakejoin.encoders.mixed_encoder.MOST_BYTES", 40)
     assert np.array_equal(encoder.encode(TEXTS), expected)
 
 

@@ -18,10 +18,11 @@ from lakejoin.engines.composite.query import KeyQuery, key_query
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.model import ValueRules
 from lakejoin.search.query_tables import FrameTable
+from lakejoin.store.index_records import SuperKeyOptions
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Component, Segment
 from lakejoin.store.segment_tables import SegmentTables
-from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent
 from oracle import mate as oracle
 from oracle.lakes import Cells, PlainTable
 from oracle.search import lake_of

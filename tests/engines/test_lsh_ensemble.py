@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.engines.containment.lsh_ensemble import LshEnsemble
+from lakejoin.engines.containment.engine import LshEnsemble
 from lakejoin.engines.hits import ExcludedColumns, Hits
 from lakejoin.engines.query import Query
 from lakejoin.errors import DamagedIndex, InputError

@@ -30,7 +30,8 @@ from lakejoin.engines.composite.table_reader import CHUNK
 from lakejoin.model import ValueRules
 from lakejoin.search.key_search import KeyMatches, count_combinations
 from lakejoin.search.query_tables import FrameTable
-from lakejoin.store.super_keys import KEY_SIZES, BloomFilter, SuperKeyOptions
+from lakejoin.store.index_records import KEY_SIZES, SuperKeyOptions
+from lakejoin.store.super_keys import BloomFilter
 from oracle import mate as oracle
 from oracle.lakes import Cells, PlainTable
 from oracle.search import lake_of

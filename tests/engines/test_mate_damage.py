@@ -13,9 +13,10 @@ from lakejoin.errors import DamagedIndex
 from lakejoin.model import ValueRules
 from lakejoin.search.key_search import KeyMatches
 from lakejoin.search.query_tables import FrameTable
+from lakejoin.store.index_records import SuperKeyOptions
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.snapshot import Snapshot
-from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import SuperKeyComponent
 from oracle.damage import damaged
 from oracle.lakes import PlainTable
 from oracle.search import lake_of

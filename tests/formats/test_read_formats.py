@@ -301,3 +301,101 @@ def test_remote_files() -> None:
             assert texts(table) == TEXTS
     finally:
         memory.rm("/there", recursive=True)
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return data.getvalue()
+
+
+def source(path: Path) -> SourceFile:
+    return SourceFile(path.name, str(path), path.stat().st_size, 0)
+
+
+def opened(path: Path, limits: ReadLimits) -> tuple[list[Table], list[Skipped]]:
+    """The tables that can be read, and what is skipped, as a build sees them."""
+    tables: list[Table] = []
+    skipped: list[Skipped] = []
+    for stream in open_tables(source(path), limits):
+        try:
+            if isinstance(stream, Skipped):
+                skipped.append(stream)
+            else:
+                tables.append(Table.of(stream))
+        except UnreadableFile as problem:
+            skipped.append(Skipped(problem.path, problem.reason, problem.detail))
+    return tables, skipped
+
+
+def test_one_budget_for_all_that_a_file_unfolds_to(tmp_path: Path) -> None:
+    million = b"a,b\n" + b"1,2\n" * 250_000
+    inner = zipped({f"{i}.csv": million for i in range(15)})
+    path = tmp_path / "bomb.zip"
+    path.write_bytes(zipped({f"{i}.zip": inner for i in range(10)}))
+    assert path.stat().st_size < 100_000  # for 150 MB
+    tables, skipped = opened(path, ReadLimits(expanded_bytes=6_000_000))
+    assert 0 < sum(table.rows.num_rows for table in tables) * 4 < 6_000_000
+    assert [s.reason for s in skipped] == ["too large when unpacked"]
+    assert skipped[0].detail == "more than 6000000 bytes in one file; the rest of it is not read"
+
+
+def test_budgets_of_members_tables_and_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.zip"
+    path.write_bytes(zipped({f"{i}.csv": csv_bytes() for i in range(9)}))
+    for limits, reason in (
+        (ReadLimits(members=4), "too many members"),
+        (ReadLimits(tables=4), "too many tables"),
+        (ReadLimits(rows=4 * len(ROWS)), "too many rows"),
+    ):
+        tables, skipped = opened(path, limits)
+        assert [table.name for table in tables] == [f"t.zip#{i}.csv" for i in range(4)]
+        assert [(s.name, s.reason) for s in skipped] == [("t.zip#4.csv", reason)]
+    base = tmp_path / "t.sqlite"
+    with sqlite3.connect(base) as connection:
+        for i in range(5):
+            connection.execute(f"create table t{i} (a text)")
+            connection.execute(f"insert into t{i} values ('x')")
+    connection.close()
+    tables, skipped = opened(base, ReadLimits(tables=3))
+    assert len(tables) == 3 and [s.reason for s in skipped] == ["too many tables"]
+
+
+def test_reading_twice_is_counted_once(tmp_path: Path) -> None:
+    text = b"a,b\n" + b"1,2\n" * 50_000
+    path = tmp_path / "t.zip"
+    path.write_bytes(zipped({"t.csv.gz": gzip.compress(text)}))
+    limits = ReadLimits(expanded_bytes=len(text) + 20_000, rows=50_000)
+    (stream,) = open_tables(source(path), limits)
+    assert isinstance(stream, TableStream)
+    for _ in range(3):
+        assert sum(batch.num_rows for batch in stream.batches()) == 50_000
+
+
+def test_an_archive_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.zip"
+    path.write_bytes(zipped({f"{i}.csv": csv_bytes() for i in range(20)}))
+    archives: list[zipfile.ZipFile] = []
+    open_archive = zipfile.ZipFile.__init__
+
+    def counting(archive: zipfile.ZipFile, *given: Any, **options: Any) -> None:
+        archives.append(archive)
+        open_archive(archive, *given, **options)
+
+    monkeypatch.setattr(zipfile.ZipFile, "__init__", counting)
+    streams = list(open_tables(source(path)))
+    for stream in streams:  # after the archive was listed to its end
+        assert isinstance(stream, TableStream) and Table.of(stream).rows.num_rows == len(ROWS)
+    (archive,) = archives
+    assert archive.fp is not None
+    del stream, streams
+    assert archive.fp is None, "it is closed with its last member"
+
+
+def test_a_workbook_that_unfolds_too_far(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.xlsx"
+    path.write_bytes(zipped({"xl/workbook.xml": b"<x/>", "xl/worksheets/a.xml": bytes(9_000_000)}))
+    with pytest.raises(UnreadableFile, match="too large when unpacked"):
+        read(path, ReadLimits(expanded_bytes=6_000_000))

@@ -24,6 +24,7 @@ class Hasty(WatchedConnection):
     look_seconds = 0.05
     head_seconds = 1.0
     unread_seconds = 1.0
+    unread_bytes = 500_000
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -39,6 +40,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     listening = socket.create_server(("127.0.0.1", 0))
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32_768)  # as of a slow network
     config = uvicorn.Config(app, http=Hasty, ws="none", lifespan="off", log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=[[listening]])
@@ -80,6 +82,22 @@ def test_an_answer_that_nobody_reads_is_not_kept(port: int) -> None:
         time.sleep(3)
         got = 0
         while piece := read(connection):
+            got += len(piece)
+        assert got < 200 * len(PIECE)
+
+
+def test_an_answer_that_is_read_drop_by_drop_is_not_kept(port: int) -> None:
+    """As a slow reader does that wants to hold its place: always a little, never nothing."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
+        connection.connect(("127.0.0.1", port))
+        connection.settimeout(20)
+        connection.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+        got, begin = 0, time.monotonic()
+        while time.monotonic() - begin < 4:
+            got += len(read(connection, 4_096))
+            time.sleep(0.05)
+        while piece := read(connection):  # what had left the server
             got += len(piece)
         assert got < 200 * len(PIECE)
 

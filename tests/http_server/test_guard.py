@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -92,6 +93,21 @@ def test_on_another_address_a_token_is_asked_for(served_lake: Path, tmp_path: Pa
             assert stranger.get("/api/v1/info").status_code == 200
             elsewhere = {"host": "evil.example"}
             assert stranger.get("/api/v1/info", headers=elsewhere).status_code == 403
+
+
+def test_two_servers_on_one_host_do_not_share_a_cookie(served_lake: Path, tmp_path: Path) -> None:
+    """Browsers keep cookies by host, whatever the port."""
+    index = served_lake.parent / "index"
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(serving(index, tmp_path / name, "--token", name, "--workers", "1"))
+            for name in ("one", "two")
+        ]
+        browser = stack.enter_context(httpx.Client())
+        for server in servers:
+            assert browser.get(f"{server.url}/", params={"token": server.token}).status_code == 303
+        for server in servers:
+            assert browser.get(f"{server.url}/api/v1/info").status_code == 200
 
 
 @pytest.mark.parametrize(

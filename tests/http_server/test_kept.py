@@ -69,13 +69,15 @@ def test_a_download_of_what_has_gone_is_told_before_it_begins(tmp_path: Path) ->
     downloads = Downloads()
 
     async def whole(form: ExportFormat) -> bytes:
-        return b"".join([one async for one in await downloads.stream(export_table(table, form))])
+        return b"".join(
+            [one async for one in await downloads.stream(export_table(table, form), "a")]
+        )
 
     assert asyncio.run(whole("csv")) == b'"x"\n"a"\n"b"\n'
     shelf.remove(ID.name)
     del table._rows
     with pytest.raises(Problem) as found:
-        asyncio.run(downloads.stream(export_table(table, "parquet")))
+        asyncio.run(downloads.stream(export_table(table, "parquet"), "a"))
     assert (found.value.kind, downloads.running) == ("gone", 0)
     downloads.close()
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import lakejoin
 from lakejoin.errors import InputError, MissingDependency, NoJoin
 from lakejoin.joins import join_finder
-from lakejoin.joins.aggregation import FUNCTIONS
 from lakejoin.joins.join_key import JoinKey, KeyRule
+from lakejoin.joins.joined_table import FUNCTIONS
 from lakejoin.joins.learned import program_finder
 from lakejoin.joins.learned.program_finder import LearnedJoin, RejectedPrograms
 from lakejoin.joins.options import JoinOptions

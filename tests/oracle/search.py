@@ -11,8 +11,8 @@ from typing import Any
 from lakejoin.lake import Lake
 from lakejoin.locations import Location
 from lakejoin.search.options import SearchOptions, near_options
+from lakejoin.store.index_records import MeaningOptions
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals
-from lakejoin.store.meaning_vectors import MeaningOptions
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Component, Segment
 from lakejoin.store.segment_builder import SegmentBuilder

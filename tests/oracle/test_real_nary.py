@@ -21,6 +21,7 @@ from fake_spark import FakeSpark
 from lakejoin.engines.composite.query import KeyQuery, key_query
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.lake import Lake
+from lakejoin.pipeline.build import BuildOptions
 from lakejoin.search.key_search import KeyMatches
 from lakejoin.search.query_tables import IndexedTable
 from lakejoin.store.segment_tables import SegmentTables
@@ -57,7 +58,12 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         place = folder / "lake" / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(DATA / "lake" / name)
-    lakejoin.index(folder / "lake", folder / "index", spark=FakeSpark())
+    lakejoin.index(
+        folder / "lake",
+        folder / "index",
+        spark=FakeSpark(),
+        options=BuildOptions(follow_links=True),
+    )
     return lakejoin.open(folder / "index")
 
 

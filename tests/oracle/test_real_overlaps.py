@@ -66,7 +66,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         folder / "lake",
         folder / "index",
         spark=FakeSpark(),
-        options=BuildOptions(all_columns=True),
+        options=BuildOptions(all_columns=True, follow_links=True),
     )
     lake = lakejoin.open(folder / "index")
     assert len(lake) == len(wanted)

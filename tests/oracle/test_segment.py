@@ -17,7 +17,8 @@ from lakejoin.kernels import hashes
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.dictionary import NOT_FOUND
-from lakejoin.store.segment import COMPONENTS, ComponentRecord, Segment
+from lakejoin.store.index_records import ComponentRecord
+from lakejoin.store.segment import COMPONENTS, Segment
 from lakejoin.store.segment_builder import SegmentBuilder, live_tables
 from oracle.lakes import PlainTable, canonical_columns, counts, encoded, posting_lists
 

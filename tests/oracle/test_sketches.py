@@ -13,19 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.engines.containment.lsh_ensemble import choose_bands_by_recall
+from lakejoin.engines.containment.engine import choose_bands_by_recall
 from lakejoin.errors import DamagedIndex, InputError
 from lakejoin.kernels.minhash import estimate_shared, score_counts, sketch
 from lakejoin.locations import Location
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.sketches import (
-    SCHEMES,
-    Sketches,
-    SketchOptions,
-    optimal_uppers,
-    write_sketches,
-)
+from lakejoin.store.sketches import SCHEMES, Sketches, SketchOptions, optimal_uppers, write_sketches
 from published.lsh_ensemble import band_errors, choose_bands_by_error, equal_depth_uppers
 
 _QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -17,8 +17,9 @@ from lakejoin.errors import DamagedIndex
 from lakejoin.locations import Location
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.index_records import SuperKeyOptions
 from lakejoin.store.segment import Segment, add_components
-from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent, SuperKeyOptions, SuperKeys
+from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent, SuperKeys
 from oracle import superkeys as oracle
 from oracle.lakes import PlainTable
 from published.row_filters import (

@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lakejoin.lake import Lake
+from lakejoin.store.index_records import SuperKeyOptions
 from lakejoin.store.postings import PostingsComponent
-from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import SuperKeyComponent
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 

@@ -12,7 +12,8 @@ from lakejoin.encoders.mixed_encoder import Mix
 from lakejoin.lake import Lake
 from lakejoin.model import ColumnType
 from lakejoin.search.tau_choice import LARGEST_DISTANCE
-from lakejoin.store.meaning_vectors import MeaningComponent, MeaningOptions
+from lakejoin.store.index_records import MeaningOptions
+from lakejoin.store.meaning_vectors import MeaningComponent
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
 from oracle.lakes import PlainTable

@@ -172,3 +172,47 @@ def test_what_is_not_there_is_named(tmp_path: Path, lake: str) -> None:
     with pytest.raises(InputError, match=r"nothing matches|there is no file") as problem:
         names_of(f"{tmp_path}/{lake}")
     assert lake in str(problem.value)
+
+
+def test_links_that_lead_outside_are_not_followed(tmp_path: Path) -> None:
+    make(tmp_path, "lake/a/x.csv", "lake/b.csv", "lake2/z.csv", "away/deep/y.csv", "away/w.csv")
+    lake = tmp_path / "lake"
+    (lake / "again").symlink_to("a")
+    (lake / "same.csv").symlink_to(lake / "b.csv")
+    (lake / "passwd").symlink_to("/etc/passwd")
+    (lake / "environ").symlink_to("/proc/self/environ")
+    (lake / "away").symlink_to(tmp_path / "away")
+    (lake / "a/up.csv").symlink_to("../../away/w.csv")
+    (lake / "a/chain").symlink_to("../away/deep")
+    (lake / "sibling.csv").symlink_to("../lake2/z.csv")
+    (lake / ".hidden.csv").symlink_to("/etc/passwd")
+    (tmp_path / "entry").symlink_to(lake)
+    inside = ["b.csv", "same.csv", "a/x.csv", "again/x.csv"]
+    outside = ["a/chain", "a/up.csv", "away", "environ", "passwd", "sibling.csv"]
+    for root in (lake, tmp_path / "entry"):
+        problems: list[Skipped] = []
+        assert [f.name for f in list_files([str(root)], problems)] == inside
+        told = {p.name for p in problems if p.reason == "link that leads outside the lake"}
+        assert told == {*outside, "again/chain", "again/up.csv"}
+        assert len(told) == len(problems)
+    assert {p.name: p.detail for p in problems}["passwd"] == "points to /etc/passwd"
+    problems.clear()
+    followed = {f.name for f in list_files([str(lake)], problems, follow_links=True)}
+    assert followed >= {"passwd", "environ", "a/up.csv", "sibling.csv", "away/w.csv", *inside}
+    assert {p.reason for p in problems} == {"linked folder"}, "away/deep is entered once"
+
+
+def test_links_that_are_named_are_followed(tmp_path: Path) -> None:
+    make(tmp_path, "away/w.csv", "away/deep/y.csv", "lake/b.csv")
+    lake = tmp_path / "lake"
+    (lake / "away").symlink_to(tmp_path / "away")
+    (lake / "w.csv").symlink_to(tmp_path / "away/w.csv")
+    assert names_of(lake / "w.csv") == ["w.csv"]
+    assert names_of(lake / "away") == ["w.csv", "deep/y.csv"]
+    assert names_of(f"{lake}/away/*.csv") == ["w.csv"]
+    problems: list[Skipped] = []
+    assert [f.name for f in list_files([f"{lake}/b*"], problems)] == ["b.csv"]
+    assert problems == [], "the glob does not ask for them"
+    with pytest.raises(InputError, match="nothing matches"):
+        list_files([f"{lake}/*/deep/*.csv"], problems)
+    assert [p.name for p in problems] == ["away"]

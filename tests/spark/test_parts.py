@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from lakejoin.pipeline.build import BuildReport
 from lakejoin.pipeline.compaction import CompactReport, compact_index
 from lakejoin.pipeline.options import BuildOptions, segment_memory
 from lakejoin.spark import Cluster
-from lakejoin.store.manifest import IndexOptions
+from lakejoin.store.manifest import IndexOptions, read_manifest
 from lakejoin.store.segment import Segment
 
 Build = Callable[..., BuildReport]
@@ -186,3 +188,59 @@ def test_segments_with_vectors_are_smaller(build: Build, lake: Path, tmp_path: P
     kept = lakejoin.open(tmp_path / "index").snapshot.manifest.options
     assert segment_memory(kept, 1000) == 500
     assert segment_memory(IndexOptions(), 1000) == 1000
+
+
+def test_a_path_in_an_index_is_opened_only_if_it_is_named(
+    lake: Path, build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKEJOIN_CACHE", str(tmp_path / "cache"))
+    vectors = tmp_path / "own words.vec"
+    vectors.write_text("2 3\nbern 1 0 0\noslo 0 1 0\n")
+    words = [f"a{letter} word" for letter in "bcdefghijklm"]
+    (lake / "words.csv").write_text("\n".join(["word", *words, ""]))
+    build(lake, encoder=vectors)
+    query = {"word": [f"{word}s" for word in words]}
+
+    def fused(**options: Any) -> list[str]:
+        answer = lakejoin.open(tmp_path / "index", **options).search(query)
+        return [note for note in answer.notes if "meaning" in note]
+
+    unnamed = (
+        f"the vectors of this index were made by the encoder '{vectors}', and a path in an index "
+        f"is opened only if you name it: set LAKEJOIN_ENCODER='{vectors}', or pass it as --encoder "
+        "or encoder="
+    )
+    opened = lakejoin.open(tmp_path / "index")
+    with pytest.raises(InputError) as refused:
+        opened.similar(query)
+    assert str(refused.value) == unnamed
+    assert fused() == [f"joins by meaning were not searched: {unnamed}"]
+    assert [n for n in opened.union(query).notes if "meaning" in n] == [
+        f"columns were not compared by meaning: {unnamed}"
+    ]
+    assert fused(encoder=vectors) == []
+    (lake / "new.csv").write_text("name\nGeneva\nBasel\n")
+    with pytest.raises(InputError, match="opened only if you name it"):
+        build()
+    monkeypatch.setenv("LAKEJOIN_ENCODER", str(vectors))
+    assert fused() == [] and opened.similar(query, tau=0.6).tau == 0.6
+    assert build().new == 1
+    monkeypatch.setenv("LAKEJOIN_ENCODER", "characters")
+    with pytest.raises(InputError, match="did not make the vectors of this index"):
+        lakejoin.open(tmp_path / "index").similar(query)
+
+
+def test_a_forged_path_is_not_opened(lake: Path, build: Build, tmp_path: Path) -> None:
+    build(lake, encoder="characters")
+    pipe = tmp_path / "pipe"  # opening it would wait for ever
+    os.mkfifo(pipe)
+    index = Location.of(tmp_path / "index")
+    manifest = read_manifest(index)
+    assert manifest.options.meaning is not None
+    forged = replace(manifest.options.meaning, encoder=str(pipe))
+    manifest = replace(manifest, options=replace(manifest.options, meaning=forged))
+    (index / "MANIFEST.json").replace(manifest.to_bytes())
+    opened = lakejoin.open(tmp_path / "index")
+    with pytest.raises(InputError, match="opened only if you name it"):
+        opened.similar({"word": ["bern", "oslo"]})
+    assert opened.search({"city": ["bern", "oslo"]}) is not None

@@ -124,3 +124,33 @@ def test_one_of_several_lakes_that_came_up_empty_is_refused(
         index(wide, small)
     assert held(tmp_path) == (1, 19)
     assert index(wide, small, allow_removal=True).totals.tables == 18
+
+
+def test_links_that_lead_outside_keep_their_tables(
+    wide: Path, index: Index, tmp_path: Path
+) -> None:
+    (wide / "deep").rename(tmp_path / "elsewhere")
+    (wide / "deep").symlink_to(tmp_path / "elsewhere")
+    (wide / "passwd.csv").symlink_to("/etc/passwd")
+    (wide / "environ.csv").symlink_to("/proc/self/environ")
+    report = index(wide)
+    assert report.totals.tables == 2
+    link = "link that leads outside the lake"
+    assert {(s.name, s.reason) for s in report.skipped} == {
+        (name, link) for name in ("deep", "environ.csv", "passwd.csv")
+    }
+    assert report.notes[-1] == (
+        "3 links lead outside the lake, not followed; --follow-links follows such links"
+    )
+    with pytest.raises(BuildFailed, match=rf"deep: {link} .*and 2 more.*--strict"):
+        index(wide, strict=True)
+    for name in ("passwd.csv", "environ.csv"):
+        (wide / name).unlink()
+    assert index(wide, follow_links=True).totals.tables == 18
+    report = index(wide)
+    assert (report.gone, report.totals.tables) == (0, 18), "forgotten by mistake"
+    assert any("16 files are kept" in note for note in report.notes)
+    with pytest.raises(BuildFailed, match=r"16 tables .*out of reach; .*--follow-links, or .*-rem"):
+        index(wide, full=True)
+    assert index(wide, full=True, follow_links=True).totals.tables == 18
+    assert index(wide, allow_removal=True).totals.tables == 2

@@ -25,7 +25,8 @@ from lakejoin.pipeline.search_batches import BatchPlan, group_segments
 from lakejoin.pipeline.task_progress import Progress
 from lakejoin.search.options import ByDistance, ByMeaning, SearchOptions
 from lakejoin.spark.batch_search import search_batch
-from lakejoin.store.meaning_vectors import MeaningComponent, MeaningOptions
+from lakejoin.store.index_records import MeaningOptions
+from lakejoin.store.meaning_vectors import MeaningComponent
 from lakejoin.store.point_sets import PointsComponent
 from lakejoin.store.segment import COMPONENTS
 from oracle.graph import all_pairs, stored_pairs

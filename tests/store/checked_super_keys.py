@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from lakejoin.locations import Location
+from lakejoin.store.index_records import SuperKeyOptions
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
 from lakejoin.store.segment_builder import SegmentBuilder
-from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent
 from oracle import superkeys as oracle
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from published.row_filters import filtered_segment

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -139,3 +142,51 @@ def test_touching_spans_checks_exactly_their_blocks(
                 array.touch(begin, end)
         else:
             array.touch(begin, end)
+
+
+CUT = """
+import os, sys
+import numpy as np
+from lakejoin.kernels.compiled_library import survive_cut_files
+from lakejoin.locations import Location
+survive_cut_files()
+mapped = Location.of(sys.argv[1]).map()
+assert mapped[-1] == 7
+os.truncate(sys.argv[1], 5_000)
+assert int(mapped[:5_000].sum()) == 35_000
+assert int(mapped[8_192:].sum()) == 0
+"""
+
+
+def test_reading_what_was_cut_does_not_end_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"\x07" * 1_000_000)
+    done = subprocess.run(
+        [sys.executable, "-c", CUT, str(path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("change", ["cut", "overwrite", "replace", "touch"])
+def test_a_file_that_was_changed_is_told(tmp_path: Path, change: str) -> None:
+    location = Location.of(tmp_path) / "x.lj"
+    with ArrayFileWriter(location) as out:
+        out.add("n", np.arange(50_000))
+    file, path = ArrayFile(location, out.record), tmp_path / "x.lj"
+    file.check_all()
+    file.check_unchanged()
+    data = path.read_bytes()
+    if change == "cut":
+        os.truncate(path, len(data) // 2)
+    elif change == "overwrite":
+        with path.open("r+b") as opened:
+            opened.write(b"\0" * 100)
+    elif change == "replace":
+        (tmp_path / "new").write_bytes(data)
+        (tmp_path / "new").replace(path)
+    else:
+        os.utime(path)
+    with pytest.raises(DamagedIndex, match="was changed while it was in use"):
+        file.check_unchanged()
+    path.unlink()  # as of a version that was retired: still mapped
+    file.check_unchanged()

@@ -23,14 +23,10 @@ from lakejoin.locations import Location
 from lakejoin.pipeline.compaction import compact_index
 from lakejoin.spark import Cluster
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.index_records import SuperKeyOptions
 from lakejoin.store.manifest import Manifest, read_manifest
 from lakejoin.store.segment import Segment, add_components
-from lakejoin.store.super_keys import (
-    BloomFilter,
-    SuperKeyComponent,
-    SuperKeyOptions,
-    SuperKeys,
-)
+from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent, SuperKeys
 from oracle import superkeys as oracle
 from oracle.lakes import PlainTable
 from published.row_filters import PUBLISHED

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from lakejoin.client.connection import Connection, Json
-from lakejoin.engines.query import FRAME_NAME
 from lakejoin.errors import InputError, ServerProblem
-from lakejoin.model import ColumnProfile, ColumnType, FrameSource, Loss
+from lakejoin.model import FRAME_NAME, ColumnProfile, ColumnType, FrameSource, Loss
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from lakejoin.encoders.mixed_encoder import Mix
 
 ENCODER_NAMES = ("default", "small", "characters")
+ENCODER_VARIABLE = "LAKEJOIN_ENCODER"  # names the encoder of an index that was built with a path
 EncoderChoice = str | Path | Encoder | EncoderSpec | Callable[[Sequence[str]], Any] | None
 
 
@@ -61,6 +64,27 @@ def open_encoder(spec: EncoderChoice = None, *, mix: Mix | None = None) -> Encod
 
         return open_characters(mix)
     return _open_path(Path(spec), mix)
+
+
+def find_named_encoder(recorded: str) -> str:
+    """The name or path of the encoder to open for an index that records this one. A path is not
+    opened unless the user names it: an index from elsewhere could name any file, or a model that
+    runs code.
+
+    >>> find_named_encoder("small")
+    'small'
+    """
+    if recorded in ENCODER_NAMES:
+        return recorded
+    named = os.environ.get(ENCODER_VARIABLE)
+    if named:
+        return named
+    path = shlex.quote(recorded)
+    raise InputError(
+        f"the vectors of this index were made by the encoder {path}, and a path in an index is "
+        f"opened only if you name it: set {ENCODER_VARIABLE}={path}, or pass it as --encoder or "
+        "encoder="
+    )
 
 
 def _open_path(path: Path, mix: Mix | None) -> Encoder:

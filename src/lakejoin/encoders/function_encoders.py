@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from lakejoin.encoders.mixed_encoder import text_batches, to_text_array
 from lakejoin.encoders.protocol import BaseEncoder, Encoder, EncoderSpec, Texts, is_cheap
-from lakejoin.encoders.text_preparation import text_batches, to_text_array
 from lakejoin.encoders.word_files import fingerprint
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.model import Array

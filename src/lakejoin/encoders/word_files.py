@@ -21,9 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
+from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows, fold_for_encoding
 from lakejoin.encoders.protocol import EncoderSpec
-from lakejoin.encoders.text_preparation import fold_for_encoding
 from lakejoin.errors import InputError, UnreadableFile
 from lakejoin.kernels.hashes import hash_strings
 from lakejoin.kernels.subwords import (

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
+from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows, capitals
 from lakejoin.encoders.protocol import EncoderSpec
-from lakejoin.encoders.text_preparation import capitals
 from lakejoin.errors import MissingDependency
 from lakejoin.kernels.subwords import fill_merges, merge_words
 from lakejoin.model import Array, string_buffers

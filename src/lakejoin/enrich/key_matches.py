@@ -247,8 +247,7 @@ class NearestPoints:
     kind: str = "near"
 
     def matches(self, keys: DistinctKeys, table: LinkedTable) -> KeyMatches:
-        from lakejoin.joins.nearest.nearest_rows import find_nearest_coordinates
-        from lakejoin.joins.nearest.numeric_columns import coordinates_of
+        from lakejoin.joins.nearest.nearest_rows import coordinates_of, find_nearest_coordinates
 
         points, others = (
             coordinates_of(side.columns) for side in (keys.table, table.texts(self.lake_columns))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lakejoin.encoders.factory import find_named_encoder
 from lakejoin.engines.query import QueryTable
 from lakejoin.enrich.key_matches import (
     DistinctKeys,
@@ -184,7 +185,7 @@ class _Linker:
         meaning = self.snapshot.manifest.options.meaning
         if columns and meaning is not None and meaning.encoder is not None:
             tau = default_tau(meaning.identity) if tau is None else tau
-            yield MeaningKeys(columns, tau, meaning.encoder)
+            yield MeaningKeys(columns, tau, find_named_encoder(meaning.encoder))
 
     def _by_similarity(
         self, query_columns: tuple[str, ...], joins: Sequence[KeyJoin]
@@ -266,7 +267,8 @@ def find_meaning_tables(lake: Lake, query: pa.Table, key: str, known: set[str]) 
         if result.table not in known and result.containment >= _MIN_CONTAINED:
             known.add(result.table)
             names = result.columns
-            joins = EqualKeys(names), MeaningKeys(names, tau, meaning.encoder)
+            encoder = find_named_encoder(meaning.encoder)
+            joins = EqualKeys(names), MeaningKeys(names, tau, encoder)
             yield Link(result.table, (key,), joins)
 
 

@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import re
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -15,8 +16,8 @@ from contextlib import ExitStack
 from typing import Any, BinaryIO, cast
 
 from lakejoin.errors import UnreadableFile
-from lakejoin.formats.table_stream import Blob, ByteStream, first_line_of
-from lakejoin.model import ReadLimits
+from lakejoin.formats.file_budget import FileBudget, Meter
+from lakejoin.formats.table_stream import COPY_BYTES, Blob, ByteStream, first_line_of
 
 _STREAMS: tuple[tuple[bytes, str, tuple[str, ...]], ...] = (
     (b"\x1f\x8b", "gzip", (".gz", ".gzip", ".tgz")),
@@ -43,35 +44,68 @@ def compression_of(head: bytes) -> str | None:
     return None
 
 
-def unpack_blob(blob: Blob, kind: str, limits: ReadLimits) -> Blob:
+def unpack_blob(blob: Blob, kind: str, budget: FileBudget) -> Blob:
     """The bytes inside a compressed stream, under the same name."""
+    meter = Meter(budget, "bytes", blob.name)
 
     def opener() -> BinaryIO:
         with ExitStack() as stack:
             file = stack.enter_context(blob.open())
             stream = stack.enter_context(_decompress(file, kind))
-            return _open_bounded(stream, blob.name, kind, limits, stack)
+            return _open_bounded(stream, blob.name, kind, meter, stack)
 
     return Blob(blob.name, _without_ending(blob.label, kind), opener, seekable=False)
 
 
-def zip_members(blob: Blob, limits: ReadLimits) -> Iterator[Blob]:
-    """Yield the files of a zip archive, named `archive#path`, without folders and hidden files.
+class ZipArchive:
+    """A zip archive, opened once: its directory may be longer than its members. It is closed with
+    the last reference to it or to one of its members."""
 
-    An archive may contain a path twice: later ones are numbered, as in `archive#path~2`.
-    """
-    with blob.random_access() as where, zipfile.ZipFile(where) as archive:
-        infos = [info for info in archive.infolist() if not info.is_dir()]
-    for info, path in zip(infos, _unique_paths([i.filename for i in infos]), strict=True):
-        parts = info.filename.split("/")
-        if info.filename.startswith(_HIDDEN_MEMBERS) or any(p.startswith(".") for p in parts):
-            continue
-        yield _member(blob, info, path, limits)
+    def __init__(self, blob: Blob) -> None:
+        self._blob = blob
+        with ExitStack() as stack:
+            where = stack.enter_context(blob.random_access())
+            self._zip = stack.enter_context(zipfile.ZipFile(where))
+            weakref.finalize(self, stack.pop_all().close)
 
+    def is_workbook(self) -> bool:
+        return is_workbook(set(self._zip.namelist()))
 
-def zip_names(blob: Blob) -> set[str]:
-    with blob.random_access() as where, zipfile.ZipFile(where) as archive:
-        return set(archive.namelist())
+    def check_size(self, budget: FileBudget) -> None:
+        """Unpack everything once to see how large it is, for a reader that does not look."""
+        for info in self._zip.infolist():
+            with self._member(info, info.filename, budget).open() as file:
+                while file.read(COPY_BYTES):
+                    pass
+
+    def members(self, budget: FileBudget) -> Iterator[Blob]:
+        """Yield the files, named `archive#path`, without folders and hidden files.
+
+        An archive may contain a path twice: later ones are numbered, as in `archive#path~2`.
+        """
+        infos = [info for info in self._zip.infolist() if not info.is_dir()]
+        for info, path in zip(infos, _unique_paths([i.filename for i in infos]), strict=True):
+            parts = info.filename.split("/")
+            if info.filename.startswith(_HIDDEN_MEMBERS) or any(p.startswith(".") for p in parts):
+                continue
+            yield self._member(info, path, budget)
+
+    def _member(self, info: zipfile.ZipInfo, path: str, budget: FileBudget) -> Blob:
+        name = f"{self._blob.name}#{path}"
+        meter = Meter(budget, "bytes", name)
+
+        def opener() -> BinaryIO:
+            if info.flag_bits & 1:
+                raise UnreadableFile(name, "encrypted archive member")
+            with ExitStack() as stack:
+                try:
+                    stream = stack.enter_context(self._zip.open(info))
+                except (NotImplementedError, zipfile.BadZipFile, RuntimeError) as problem:
+                    detail = first_line_of(problem)
+                    raise UnreadableFile(name, "damaged archive member", detail) from None
+                return _open_bounded(stream, name, "zip", meter, stack)
+
+        return Blob(name, info.filename.rpartition("/")[2], opener, info.file_size, seekable=False)
 
 
 def _unique_paths(paths: list[str]) -> list[str]:
@@ -93,30 +127,9 @@ def _unique_paths(paths: list[str]) -> list[str]:
     return names
 
 
-def _member(blob: Blob, info: zipfile.ZipInfo, path: str, limits: ReadLimits) -> Blob:
-    name = f"{blob.name}#{path}"
-
-    def opener() -> BinaryIO:
-        if info.flag_bits & 1:
-            raise UnreadableFile(name, "encrypted archive member")
-        with ExitStack() as stack:
-            archive = zipfile.ZipFile(stack.enter_context(blob.random_access()))
-            stack.enter_context(archive)
-            try:
-                stream = stack.enter_context(archive.open(info))
-            except (NotImplementedError, zipfile.BadZipFile, RuntimeError) as problem:
-                detail = first_line_of(problem)
-                raise UnreadableFile(name, "damaged archive member", detail) from None
-            return _open_bounded(stream, name, "zip", limits, stack)
-
-    return Blob(name, info.filename.rpartition("/")[2], opener, info.file_size, seekable=False)
-
-
-def _open_bounded(
-    stream: Any, name: str, kind: str, limits: ReadLimits, stack: ExitStack
-) -> BinaryIO:
+def _open_bounded(stream: Any, name: str, kind: str, meter: Meter, stack: ExitStack) -> BinaryIO:
     """The stream under its limit; closing it closes what is on the stack."""
-    bounded = _Bounded(stream, name, kind, limits, stack.pop_all().close)
+    bounded = _Bounded(stream, name, kind, meter, stack.pop_all().close)
     return cast(BinaryIO, io.BufferedReader(bounded, 1 << 16))
 
 
@@ -124,14 +137,14 @@ class _Bounded(ByteStream):
     """A decompressed stream that stops at the limit and names the file if its bytes are bad."""
 
     def __init__(
-        self, stream: Any, name: str, kind: str, limits: ReadLimits, release: Callable[[], None]
+        self, stream: Any, name: str, kind: str, meter: Meter, release: Callable[[], None]
     ) -> None:
         super().__init__(release)
         self._stream = stream
         self._name = name
         self._kind = kind
-        self._left = limits.expanded_bytes
-        self._limit = limits.expanded_bytes
+        self._meter = meter
+        self._position = 0
 
     def take(self, count: int) -> bytes:
         try:
@@ -139,10 +152,8 @@ class _Bounded(ByteStream):
         except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as problem:
             reason = f"damaged {self._kind} data"
             raise UnreadableFile(self._name, reason, first_line_of(problem)) from None
-        self._left -= len(data)
-        if self._left < 0:
-            detail = f"more than {self._limit} bytes"
-            raise UnreadableFile(self._name, "too large when unpacked", detail)
+        self._position += len(data)
+        self._meter.reach(self._position)
         return data
 
 

@@ -19,13 +19,12 @@ from typing import Any
 import pyarrow as pa
 
 from lakejoin.errors import InputError, LakejoinError, MissingDependency, UnreadableFile
+from lakejoin.formats.file_budget import FileBudget
 from lakejoin.formats.file_kinds import (
+    ZipArchive,
     compression_of,
-    is_workbook,
     recognise_format,
     unpack_blob,
-    zip_members,
-    zip_names,
 )
 from lakejoin.formats.table_stream import (
     DEFAULT_LIMITS,
@@ -56,18 +55,20 @@ def open_tables(
     Raises `UnreadableFile` if the file contains no table. Formats whose reader may crash are read
     in a child process.
     """
-    yield from _tables(Blob.of_file(source), limits, _Context())
+    yield from _tables(Blob.of_file(source), limits, _Context(FileBudget(limits)))
 
 
 def open_tables_in_process(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
     """Open the tables of a blob without a child process; the child process itself runs this."""
-    yield from _tables(blob, limits, _Context(shielded=True))
+    yield from _tables(blob, limits, _Context(FileBudget(limits), shielded=True))
 
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """How deep inside archives we are, and whether a crash of this process is acceptable."""
+    """What the file may still unfold to, how deep inside archives we are, and whether this process
+    may crash."""
 
+    budget: FileBudget
     depth: int = 0
     shielded: bool = False
 
@@ -82,29 +83,51 @@ def _tables(blob: Blob, limits: ReadLimits, context: _Context) -> Iterator[Table
         head = blob.head(_HEAD)
     kind = compression_of(head)
     if kind is not None:
-        yield from _tables(unpack_blob(blob, kind, limits), limits, context.inside(blob))
+        yield from _tables(unpack_blob(blob, kind, context.budget), limits, context.inside(blob))
         return
     form = recognise_format(head, blob.label)
     if form == "zip":
         with wrap_library_errors(blob, "damaged zip archive"):
-            names = zip_names(blob)
-        form = "excel" if is_workbook(names) else form
-    if form == "zip":
-        yield from _zip(blob, limits, context.inside(blob))
-    elif form == "empty":
+            archive = ZipArchive(blob)
+        if not archive.is_workbook():
+            yield from _zip(blob, archive, limits, context.inside(blob))
+            return
+        archive.check_size(context.budget)
+        form = "excel"
+    if form == "empty":
         raise UnreadableFile(blob.name, "empty file")
     elif form.startswith("not a table"):
         raise UnreadableFile(blob.name, "not a table", form.partition(": ")[2])
-    elif form in _RISKY and not context.shielded:
-        yield from open_tables_isolated(blob, limits)
-    else:
-        yield from _opener(form)(blob, limits)
+    isolate = form in _RISKY and not context.shielded
+    tables = open_tables_isolated if isolate else _opener(form)
+    yield from _count_tables(tables(blob, limits), context.budget)
 
 
-def _zip(blob: Blob, limits: ReadLimits, context: _Context) -> Iterator[TableStream | Skipped]:
-    any_table = False
-    for member in zip_members(blob, limits):
+def _count_tables(
+    tables: Iterator[TableStream | Skipped], budget: FileBudget
+) -> Iterator[TableStream | Skipped]:
+    """The tables and their rows under the limits of the whole file."""
+    for table in tables:
+        if isinstance(table, Skipped):
+            yield table
+            continue
         try:
+            budget.spend("tables", 1, table.name)
+        except UnreadableFile as problem:
+            yield Skipped(problem.path, problem.reason, problem.detail)
+            return
+        yield budget.limit_rows(table)
+
+
+def _zip(
+    blob: Blob, archive: ZipArchive, limits: ReadLimits, context: _Context
+) -> Iterator[TableStream | Skipped]:
+    any_table = False
+    for member in archive.members(context.budget):
+        if context.budget.is_spent:  # which has been told
+            return
+        try:
+            context.budget.spend("members", 1, member.name)
             for table in _tables(member, limits, context):
                 any_table = True
                 yield table

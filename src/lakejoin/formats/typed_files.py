@@ -14,7 +14,7 @@ from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.formats.table_stream import Blob, TableStream, wrap_library_errors
 from lakejoin.model import ReadLimits
 from lakejoin.values.column_names import unique_names
-from lakejoin.values.plain_columns import Losses, to_json_text
+from lakejoin.values.plain_columns import Losses, repair_batch, to_json_text
 
 
 @contextmanager
@@ -38,12 +38,12 @@ def open_parquet(
     names, notes = _names(blob, raw, limits)
     batch_rows = _batch_rows(rows, size, limits)
 
-    def reading(_: Losses) -> Iterator[pa.RecordBatch]:
+    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
         with _parquet_file(blob) as file:
             chosen = None if row_groups is None else list(row_groups)
             batches = file.iter_batches(batch_rows, row_groups=chosen, use_threads=False)
             for batch in batches:
-                yield batch.rename_columns(list(names))
+                yield repair_batch(batch.rename_columns(list(names)), losses)
 
     return TableStream(blob.name, "parquet", names, reading, None, notes, limits)
 
@@ -85,10 +85,11 @@ def _open_stored(
     with opened(blob) as (raw, _batches):
         names, notes = _names(blob, raw, limits)
 
-    def reading(_: Losses) -> Iterator[pa.RecordBatch]:
+    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
         with opened(blob) as (_columns, batches):
             for batch in batches:
-                yield from _slices(batch, names, limits)
+                for rows in _slices(batch, names, limits):
+                    yield repair_batch(rows, losses)
 
     return TableStream(blob.name, kind, names, reading, None, notes, limits)
 
@@ -144,6 +145,10 @@ def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
                 column.view(pa.binary()).validate(full=True)
             elif t.is_large_string(kind):
                 column.view(pa.large_binary()).validate(full=True)
+            elif t.is_dictionary(kind) and t.is_string(kind.value_type):
+                texts = column.dictionary.view(pa.binary())
+                texts.validate(full=True)
+                pa.DictionaryArray.from_arrays(column.indices, texts).validate(full=True)
             else:
                 column.validate(full=True)
     return batch

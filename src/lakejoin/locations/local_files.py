@@ -10,6 +10,7 @@ from typing import BinaryIO
 # ruff: noqa: PTH115, PTH116
 
 
+OUTSIDE = "link that leads outside the lake"  # why it is not followed
 _Identity = tuple[int, int]
 
 
@@ -20,13 +21,17 @@ class _Folder:
     ancestors: tuple[_Identity, ...]  # from the root to this folder
 
 
-def walk_local(root: str, problems: list[Problem], enter: Enter) -> Iterator[Entry]:
+def walk_local(
+    root: str, problems: list[Problem], enter: Enter, follow_links: bool
+) -> Iterator[Entry]:
     """Yield every file below `root`: a folder's files in order, then those of its subfolders.
 
-    A linked folder is entered once, and never if it links back to one of its parents. What cannot
-    be listed goes to `problems`; `OSError` is raised only if the root itself cannot be listed.
+    A linked folder is entered once, and never if it links back to one of its parents. Without
+    `follow_links`, a link that leads outside the root is a problem. What cannot be listed goes to
+    `problems`; `OSError` is raised only if the root itself cannot be listed.
     """
     stack = [_Folder(root, "", (_identity(os.stat(root)),))]
+    inside = "/" if follow_links else os.path.realpath(root)
     linked: set[_Identity] = set()
     while stack:
         folder = stack.pop()
@@ -44,14 +49,17 @@ def walk_local(root: str, problems: list[Problem], enter: Enter) -> Iterator[Ent
             try:
                 if entry.is_dir():
                     if enter(relative):
-                        subfolders.extend(_enter(entry, relative, folder, linked, problems))
+                        subfolders.extend(_enter(entry, relative, folder, linked, inside, problems))
                 elif entry.is_file():
+                    if _leads_outside(entry, inside):
+                        problems.append(Problem(relative, OUTSIDE, _target(entry.path), False))
+                        continue
                     stat = entry.stat()
                     yield Entry(relative, stat.st_size, stat.st_mtime_ns)
                 elif entry.is_symlink():
-                    problems.append(Problem(relative, "broken link", _target(entry.path)))
+                    problems.append(Problem(relative, "broken link", _target(entry.path), False))
                 else:
-                    problems.append(Problem(relative, "neither a file nor a folder"))
+                    problems.append(Problem(relative, "neither a file nor a folder", folder=False))
             except OSError as problem:  # it vanished, or its link is circular
                 problems.append(_unlisted(relative, problem))
         stack.extend(reversed(subfolders))
@@ -62,9 +70,13 @@ def _enter(
     relative: str,
     parent: _Folder,
     linked: set[_Identity],
+    inside: str,
     problems: list[Problem],
 ) -> Iterator[_Folder]:
     """Yield the folder to walk, unless it is already being walked under another name."""
+    if _leads_outside(entry, inside):
+        problems.append(Problem(relative, OUTSIDE, _target(entry.path)))
+        return
     here = _identity(entry.stat())
     if here in parent.ancestors:
         problems.append(Problem(relative, "linked folder", "links back to one of its parents"))
@@ -75,6 +87,13 @@ def _enter(
             return
         linked.add(here)
     yield _Folder(entry.path, relative, (*parent.ancestors, here))
+
+
+def _leads_outside(entry: os.DirEntry[str], root: str) -> bool:
+    """Whether this is a link to something that is not below a folder, whose path has no links."""
+    if root == "/" or not entry.is_symlink():
+        return False
+    return not f"{os.path.realpath(entry.path)}/".startswith(f"{root}/")
 
 
 def _identity(stat: os.stat_result) -> _Identity:
@@ -125,8 +144,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that could not be listed: its relative path, and why."""
+    """Something that could not be listed: its relative path, and why; `folder` if it may be one."""
 
     relative: str
     reason: str
     detail: str = ""
+    folder: bool = True

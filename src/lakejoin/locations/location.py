@@ -78,16 +78,20 @@ class Location:
         return RemotePath.of(self.uri).entry(self.name)
 
     def walk(
-        self, problems: list[Problem] | None = None, enter: Enter | None = None
+        self,
+        problems: list[Problem] | None = None,
+        enter: Enter | None = None,
+        follow_links: bool = False,
     ) -> Iterator[Entry]:
         """Yield every file below this folder, in a stable order.
 
-        What cannot be listed goes to `problems`; folders that `enter` refuses are skipped.
+        What cannot be listed goes to `problems`; folders that `enter` refuses are skipped, and
+        so are links that lead outside this folder, unless `follow_links`.
         Raises `OSError` if the folder itself cannot be listed.
         """
         report: list[Problem] = [] if problems is None else problems
         if self.local:
-            yield from walk_local(self.uri, report, enter or _always)
+            yield from walk_local(self.uri, report, enter or _always, follow_links)
             return
         cached = cache(enter or _always)  # a flat listing repeats each folder for every file
         for entry in RemotePath.of(self.uri).walk(report):
@@ -129,6 +133,13 @@ class Location:
         if os.path.getsize(self.uri) == 0:
             return np.zeros(0, dtype=np.uint8)
         return np.memmap(self.uri, dtype=np.uint8, mode="r")
+
+    def file_state(self) -> tuple[int, ...] | None:
+        """What differs once a local file is changed or replaced; None for a remote one."""
+        if not self.local:
+            return None
+        status = os.stat(self.uri)
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
     # -- writing -------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
-from lakejoin.locations import Location
+from lakejoin.locations import OUTSIDE, Location
 from lakejoin.model import Skipped
 from lakejoin.pipeline.job import Job, Outcome, StartRunner, send_encoder
 from lakejoin.pipeline.lake_difference import (
@@ -40,9 +40,11 @@ from lakejoin.store.commit import (
     commit,
     current_manifest,
 )
-from lakejoin.store.manifest import Manifest, SourceState, Totals, read_sources
-from lakejoin.store.segment import SegmentRecord, missing_components
+from lakejoin.store.index_records import SegmentRecord
+from lakejoin.store.manifest import Manifest, Totals
+from lakejoin.store.segment import missing_components
 from lakejoin.store.snapshot import Snapshot
+from lakejoin.store.source_states import SourceState, read_sources
 from lakejoin.text_format import counted
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ def _build(
     settings = index_options(old, options)
     listener(Progress("listing files"))
     unlisted: list[Skipped] = []
-    files = list_files(lakes, unlisted, exclude=index)
+    files = list_files(lakes, unlisted, index, options.follow_links)
     clean_index(index, old)
     same_lakes = sorted(lakes) == sorted(old.lakes)
     if options.full and same_lakes and not options.allow_removal:
@@ -116,7 +118,7 @@ def _build(
     difference = compare_files(files, known, unlisted, options.allow_removal)
     if not options.allow_removal:
         check_removal(index, old, len(files), difference)
-        check_empty_lakes(lakes, index, difference)
+        check_empty_lakes(lakes, index, difference, options.follow_links)
     clock.lap("list")
     new = old.version == 0 or options.full
     chosen = choose_features(settings, options, new, sum(file.size for file in files))
@@ -150,6 +152,7 @@ def _build(
     notes = (
         *chosen.notes,
         *_note_rebuilt(behind, components),
+        *_note_links(unlisted),
         *_note_unreachable(difference),
     )
     same = settings == old.options and tuple(records) == old.segments
@@ -175,11 +178,18 @@ def _note_rebuilt(
         yield f"added to existing segments without reading files again: {', '.join(names)}"
 
 
+def _note_links(unlisted: Sequence[Skipped]) -> Iterator[str]:
+    links = sum(s.reason == OUTSIDE for s in unlisted)
+    if links:
+        lead = "link leads" if links == 1 else "links lead"
+        yield f"{links:,} {lead} outside the lake, not followed; --follow-links follows such links"
+
+
 def _note_unreachable(difference: Difference) -> Iterator[str]:
     if difference.unreachable:
         files = counted(len(difference.unreachable), "file")
         yield (
-            f"the tables of {files} are kept as they were, because the files cannot be listed now; "
+            f"the tables of {files} are kept as they were, because the files are out of reach now; "
             "remove them with --allow-removal"
         )
 

@@ -11,10 +11,11 @@ from lakejoin.pipeline.job import Job, StartRunner, TaskRounds, send_encoder
 from lakejoin.pipeline.options import reopen_encoder, segment_memory
 from lakejoin.pipeline.task_progress import Listener, Progress
 from lakejoin.store.commit import build_lock, clean_after_failure, clean_index, commit
-from lakejoin.store.manifest import Manifest, read_manifest, read_sources
+from lakejoin.store.index_records import SegmentRecord
+from lakejoin.store.manifest import Manifest, read_manifest
 from lakejoin.store.meaning_vectors import all_store_vectors
-from lakejoin.store.segment import SegmentRecord
 from lakejoin.store.segment_builder import PAIR_BYTES
+from lakejoin.store.source_states import read_sources
 
 _MEMORY = 1600 << 20
 _TEXT_BYTES = 24  # expected bytes of a value's text and spelling

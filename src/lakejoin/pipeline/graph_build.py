@@ -47,7 +47,7 @@ from lakejoin.store.manifest import read_manifest
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from lakejoin.store.segment import SegmentRecord
+    from lakejoin.store.index_records import SegmentRecord
 
 Files = dict[int, tuple[str, ...]]  # by segment
 

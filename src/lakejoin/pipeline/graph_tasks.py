@@ -38,8 +38,9 @@ from lakejoin.store.graph_files import (
     concat_pairs,
     write_pair_slices,
 )
-from lakejoin.store.manifest import Manifest, NamedFile
-from lakejoin.store.segment import Segment, SegmentRecord
+from lakejoin.store.index_records import NamedFile, SegmentRecord
+from lakejoin.store.manifest import Manifest
+from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
 
 SegmentPair = tuple[int, int]  # a pair of segment indexes, the smaller first

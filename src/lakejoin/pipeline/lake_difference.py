@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lakejoin.errors import BuildFailed, IndexProblem
-from lakejoin.locations import Location
+from lakejoin.locations import OUTSIDE, Location
 from lakejoin.model import Skipped, SourceFile
 from lakejoin.sources.lake_files import list_files
-from lakejoin.store.manifest import Manifest, SourceState, read_sources
+from lakejoin.store.manifest import Manifest
 from lakejoin.store.snapshot import Snapshot
+from lakejoin.store.source_states import SourceState, read_sources
 from lakejoin.text_format import counted
 
 UNLISTED = -1  # the size recorded for what could not be listed
 FEW_TABLES = 10  # fewer may always be removed, unless the lake is empty
 LARGEST_SHARE = 0.5  # a refresh that would remove a larger share of the tables is refused
-_OUT_OF_REACH = ("cannot be listed", "broken link")
+_OUT_OF_REACH = ("cannot be listed", "broken link", OUTSIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,16 @@ def check_removal(index: Location, old: Manifest, files: int, difference: Differ
         raise _refusal(f"{lost:,} of the {before:,} tables in the index are gone from the lake")
 
 
-def check_empty_lakes(lakes: Sequence[str], index: Location, difference: Difference) -> None:
+def check_empty_lakes(
+    lakes: Sequence[str], index: Location, difference: Difference, follow_links: bool
+) -> None:
     """Raise if one of several lakes came up empty while files are gone: they may be its files.
 
     Names of files do not say which lake they are from, so it cannot be told whose they were.
     """
     if len(lakes) < 2 or not difference.gone:
         return
-    empty = [lake for lake in lakes if not list_files([lake], [], exclude=index)]
+    empty = [lake for lake in lakes if not list_files([lake], [], index, follow_links)]
     if empty:
         gone = counted(len(difference.gone), "file")
         raise _refusal(f"the lake {empty[0]} is empty, and {gone} of the index gone")
@@ -124,13 +127,16 @@ def check_replacement(
     except IndexProblem:
         return
     if lost:
-        raise _refusal(f"folders with {counted(lost, 'table')} of the index cannot be listed")
+        links = any(s.reason == OUTSIDE for s in unlisted)
+        where = "are out of reach" if links else "cannot be listed"
+        follow = "follow links that lead outside it with --follow-links, " if links else ""
+        raise _refusal(f"folders with {counted(lost, 'table')} of the index {where}", follow)
 
 
-def _refusal(problem: str) -> BuildFailed:
+def _refusal(problem: str, way_out: str = "") -> BuildFailed:
     return BuildFailed(
-        f"{problem}; nothing was changed: make sure that the lake is mounted and readable, or "
-        "remove those tables with --allow-removal"
+        f"{problem}; nothing was changed: make sure that the lake is mounted and readable, "
+        f"{way_out}or remove those tables with --allow-removal"
     )
 
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lakejoin.encoders import Encoder, open_encoder
-from lakejoin.encoders.factory import ENCODER_NAMES, EncoderChoice
+from lakejoin.encoders.factory import ENCODER_NAMES, EncoderChoice, find_named_encoder
 from lakejoin.encoders.protocol import describe_difference, is_cheap
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.model import ReadLimits, TextEncoder, ValueRules
+from lakejoin.store.index_records import MeaningOptions, SegmentRecord, SuperKeyOptions
 from lakejoin.store.manifest import FEATURES, IndexOptions, Manifest
-from lakejoin.store.meaning_vectors import MeaningComponent, MeaningOptions
+from lakejoin.store.meaning_vectors import MeaningComponent
 from lakejoin.store.point_sets import PointsComponent
-from lakejoin.store.segment import Component, SegmentRecord, default_components, missing_components
+from lakejoin.store.segment import Component, default_components, missing_components
 from lakejoin.store.sketches import SketchOptions
-from lakejoin.store.super_keys import SuperKeyOptions
 
 SMALL_LAKE = 512 << 20  # bytes of files up to which a new index gets all parts by default
 _COMPONENT = {"meaning": MeaningComponent.name, "distance": PointsComponent.name}
@@ -115,7 +115,7 @@ def reopen_encoder(meaning: MeaningOptions) -> Encoder:
             "--encoder, or remove them with --with none"
         )
     try:
-        encoder = open_encoder(meaning.encoder)
+        encoder = open_encoder(find_named_encoder(meaning.encoder))
     except MissingDependency as problem:
         way_out = "or remove the vectors from this index with: lakejoin index --with none"
         raise MissingDependency(f"{problem}, {way_out}") from None
@@ -179,7 +179,8 @@ class BuildOptions:
     `chunk_bytes` is parsed in chunks of about that size; `wait` is the number of seconds to wait
     for another builder; `strict` fails, and changes nothing, if a file gives no table.
     `allow_removal` removes tables even if the lake is empty, has lost more than half of its tables,
-    or cannot be listed everywhere.
+    or cannot be listed everywhere. `follow_links` reads what links in the lake lead to even if it
+    is outside the lake. The index does not remember it: whoever may write there could set it.
 
     >>> BuildOptions(parts=("colour",))
     Traceback (most recent call last):
@@ -190,6 +191,7 @@ class BuildOptions:
     full: bool = False
     strict: bool = False
     allow_removal: bool = False
+    follow_links: bool = False
     fold: bool | None = None
     all_columns: bool | None = None
     permutations: int | None = None

@@ -15,7 +15,7 @@ from lakejoin.pipeline.task_progress import Listener, Progress
 
 if TYPE_CHECKING:
     from lakejoin.pipeline.chunk_tasks import ParsedChunk
-    from lakejoin.store.segment import SegmentRecord
+    from lakejoin.store.index_records import SegmentRecord
 
 
 def read_lake(

@@ -32,7 +32,7 @@ from lakejoin.search.partitioned_search import check_partitionable
 
 if TYPE_CHECKING:
     from lakejoin.search.query_columns import ColumnSelection
-    from lakejoin.store.segment import SegmentRecord
+    from lakejoin.store.index_records import SegmentRecord
     from lakejoin.store.snapshot import Snapshot
 
 
@@ -140,7 +140,7 @@ def group_segments(
     """Group segment indexes to about equal sizes: at least `least` groups if there are as many
     segments, and none much larger than `group_bytes`.
 
-    >>> from lakejoin.store.segment import SegmentRecord
+    >>> from lakejoin.store.index_records import SegmentRecord
     >>> group_segments([SegmentRecord(name, 1, 1, 1, 1, 1, 1, {}) for name in "abc"], 1 << 30, 2)
     [[0, 2], [1]]
     """

@@ -17,8 +17,9 @@ from lakejoin.model import Skipped, SourceFile, TableData, TextEncoder
 from lakejoin.pipeline.job import Job, receive_encoder
 from lakejoin.pipeline.options import index_components
 from lakejoin.pipeline.task_progress import ProgressReporter, find_suspects
+from lakejoin.store.index_records import SegmentRecord
 from lakejoin.store.meaning_vectors import StoredVectorEncoder, all_store_vectors
-from lakejoin.store.segment import Segment, SegmentRecord, add_components
+from lakejoin.store.segment import Segment, add_components
 from lakejoin.store.segment_builder import SegmentBuilder, live_tables
 from lakejoin.values.column_encoder import ColumnEncoder
 

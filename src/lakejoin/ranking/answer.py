@@ -10,7 +10,7 @@ from lakejoin.errors import InputError
 from lakejoin.ranking.added_columns import AddedColumn
 from lakejoin.ranking.detached_candidate import DetachedCandidate
 from lakejoin.ranking.join_candidates import JoinCandidate
-from lakejoin.render.answer_base import AnswerBase
+from lakejoin.render.answer_base import AnswerBase, Detachable
 from lakejoin.render.candidate_text import (
     describe_alternatives,
     describe_kind,
@@ -49,7 +49,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FusedResult:
+class FusedResult(Detachable):
     """A table in the lake and the candidates for joining it with the query table, best first.
 
     Its `score`, 0 to 1, is that of the first candidate, and more if other columns join as well.
@@ -221,7 +221,7 @@ def _added(column: AddedColumn, most: float) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FusedAnswer(AnswerBase[FusedResult]):
+class FusedAnswer(Detachable, AnswerBase[FusedResult]):
     """The tables that join, at most `k`, best first; a sequence of `FusedResult`.
 
     `columns` are the query columns that were searched for, each by itself or together as a key.
@@ -277,6 +277,9 @@ class FusedAnswer(AnswerBase[FusedResult]):
             final,
             data["total"],
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FusedAnswer.from_dict, (self.to_dict(), None, None, self.final)
 
     def more(self, k: int | None = None) -> FusedAnswer:
         """The next `k` tables that join (as many as this answer has), without searching again.

@@ -106,7 +106,7 @@ def _search(
 
 def _coordinates(searcher: Searcher, query_table: QueryTable) -> tuple[int, ...] | None:
     """The column indexes of the coordinates; for a table in the lake, from the index."""
-    from lakejoin.search.point_query import find_coordinates
+    from lakejoin.search.distance_search import find_coordinates
 
     if query_table.home is None:
         return find_coordinates(query_table)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -101,3 +102,13 @@ class DetachedCandidate(JoinCandidate):
     def to_dict(self) -> dict[str, Any]:
         """The JSON it was read from."""
         return dict(self.data)
+
+
+def _reduce_candidate(candidate: JoinCandidate) -> tuple[Any, ...]:
+    where = candidate.result.table, candidate.result.rank
+    return DetachedCandidate.from_dict, (candidate.to_dict(), *where)
+
+
+# Pickled candidates are detached.
+for _kind in (JoinCandidate, DetachedCandidate):
+    copyreg.pickle(_kind, _reduce_candidate)

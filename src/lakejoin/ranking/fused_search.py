@@ -268,6 +268,10 @@ class _Run:
         """The candidates by meaning, on the most key-like column of words."""
         for column_index in self._column_indexes:
             if is_meaningful(self._query_table, column_index):
+                problem = self._searcher.meanings.explain_missing_encoder()
+                if problem is not None:
+                    self._notes.append(f"{_STAGES['meaning']} were not searched: {problem}")
+                    return
                 name = self._query_table.column_names[column_index]
                 known = [
                     candidate

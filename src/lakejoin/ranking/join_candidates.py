@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lakejoin.codegen.programs import unglue
 from lakejoin.ranking.join_score import JoinScore, Reason, Signals, score_join
+from lakejoin.render.answer_base import Detachable
 from lakejoin.render.candidate_text import (
     FigureFields,
     describe_evidence,
@@ -57,7 +58,7 @@ class MatchFigures(FigureFields, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class JoinCandidate:
+class JoinCandidate(Detachable):
     """One way to join: query columns with lake columns, their figures and signals.
 
     `kind` says whether values are equal, equal once rewritten, equal in meaning, or near. Rewritten

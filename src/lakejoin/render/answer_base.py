@@ -29,6 +29,24 @@ class PrintedReport:
         return render_html(self.report())
 
 
+class Detachable:
+    """What never changes, and is pickled as its JSON: a copy in another process has all figures,
+    but no index behind it. A copy in this process is the object itself."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON object with stable keys."""
+        raise NotImplementedError
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return cast(Any, type(self)).from_dict, (self.to_dict(),)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+
 class AnswerBase(PrintedReport, Sequence[Item]):
     """Results, best first; a slice is an answer of the same type.
 

@@ -17,7 +17,7 @@ from lakejoin.engines.hits import Counters
 from lakejoin.engines.limits import check_k, check_share
 from lakejoin.errors import InputError, LakejoinError, import_optional
 from lakejoin.model import Array
-from lakejoin.render.answer_base import AnswerBase
+from lakejoin.render.answer_base import AnswerBase, Detachable
 from lakejoin.search.answer_report import MAX_RESULTS, answer_report
 from lakejoin.search.query_columns import ColumnSelection, to_column_list
 from lakejoin.search.result import Result, ValueSource
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answer(AnswerBase[Result]):
+class Answer(Detachable, AnswerBase[Result]):
     """The columns that join with one query, or the tables that join with a composite key; best
     first.
 

@@ -326,6 +326,9 @@ def count_combinations(segment: Segment, mapping: Sequence[int]) -> int:
     """How many distinct combinations without nulls some columns of a table hold."""
     columns = [segment.rows.codes(column, int(segment.column_rows[column])) for column in mapping]
     whole = np.logical_and.reduce([codes != NULL for codes in columns])
-    names = [str(j) for j in range(len(columns))]
-    table = pa.table([codes[whole] for codes in columns], names=names)
-    return int(table.group_by(names).aggregate([]).num_rows)
+    combined = pa.array(columns[0][whole].astype(np.uint64))
+    for column, codes in enumerate(columns[1:], 1):
+        # Two codes fit into one number; so does a third beside the number of a combination.
+        ids = combined if column == 1 else combined.dictionary_encode().indices
+        combined = pa.array(ids.to_numpy().astype(np.uint64) << np.uint64(32) | codes[whole])
+    return len(combined.unique())

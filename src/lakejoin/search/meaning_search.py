@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from lakejoin.encoders import Encoder, open_encoder
+from lakejoin.encoders.factory import find_named_encoder
 from lakejoin.encoders.protocol import describe_difference
 from lakejoin.engines.containment.engine import count_for_share
 from lakejoin.engines.query import Query, locate_codes
-from lakejoin.errors import InputError
+from lakejoin.errors import InputError, MissingDependency
 from lakejoin.model import Array
 from lakejoin.search.engine_search import NearSearch
 from lakejoin.search.evidence import MatchingPairs
@@ -33,7 +34,8 @@ from lakejoin.search.tau_choice import (
     default_tau,
     sample_positions,
 )
-from lakejoin.store.meaning_vectors import TEXT_TYPES, MeaningComponent, MeaningOptions
+from lakejoin.store.index_records import MeaningOptions
+from lakejoin.store.meaning_vectors import TEXT_TYPES, MeaningComponent
 from lakejoin.store.point_sets import PointsComponent
 
 if TYPE_CHECKING:
@@ -222,10 +224,12 @@ _ADD = add_part_command("meaning")
 
 
 class MeaningIndex:
-    """The vectors of one snapshot; encoder and engine are cached and thread-safe."""
+    """The vectors of one snapshot; encoder and engine are cached and thread-safe. `named` is the
+    encoder that the user passed when the index was opened."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, named: Any = None) -> None:
         self._snapshot = snapshot
+        self._named = named
         self._lock = threading.Lock()
         self._own: Encoder | None = None
         self._engine: VectorSearch | None = None
@@ -244,8 +248,18 @@ class MeaningIndex:
             return _check_identity(open_encoder(given), made, given)
         with self._lock:
             if self._own is None:
-                self._own = _open_own(made)
+                self._own = _open_own(made, self._named)
             return self._own
+
+    def explain_missing_encoder(self) -> str | None:
+        """Why the encoder cannot be opened, if the index has vectors and it cannot."""
+        if self._snapshot.manifest.options.meaning is None:
+            return None
+        try:
+            self.encoder()
+        except (InputError, MissingDependency) as problem:
+            return str(problem)
+        return None
 
     def engine(self, encoder: Encoder) -> VectorSearch:
         """The vector engine over this index; `encoder` is the index's."""
@@ -261,14 +275,16 @@ class MeaningIndex:
             return self._engine
 
 
-def _open_own(made: MeaningOptions) -> Encoder:
+def _open_own(made: MeaningOptions, named: Any) -> Encoder:
+    if named is not None:
+        return _check_identity(open_encoder(named), made, named)
     if made.encoder is None:
         raise InputError(
             f"the vectors of this index were made by {_name_and_version(made.identity)}, an "
             "encoder passed in Python: pass it again, as lakejoin.open(..., encoder=...), or make "
             f"other vectors with: {_ADD} --encoder default"
         )
-    encoder = open_encoder(made.encoder)
+    encoder = open_encoder(find_named_encoder(made.encoder))
     if encoder.identity != made.identity:
         problem = _wrong_encoder(made, encoder, made.encoder)
         raise InputError(f"{problem}: install that version, {_how_to_rebuild(made.encoder)}")

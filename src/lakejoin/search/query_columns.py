@@ -188,7 +188,7 @@ def _all_searched(table: QueryTable, all_columns: bool) -> tuple[int, ...]:
 
 def _choose_points(table: QueryTable, selection: Any) -> ColumnChoice:
     """The columns to compare by distance: one, or latitude and longitude."""
-    from lakejoin.search.point_query import find_coordinates
+    from lakejoin.search.distance_search import find_coordinates
 
     if selection is None and len(table.column_names) == 1:
         selection = 0

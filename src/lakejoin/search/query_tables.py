@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from lakejoin.engines.query import (
-    FRAME_NAME,
     NO_CELL,
     ColumnSpellings,
     Query,
@@ -25,7 +24,7 @@ from lakejoin.engines.query import (
 )
 from lakejoin.formats.file_reader import open_table, split_part, wrap_reader_errors
 from lakejoin.locations import Location
-from lakejoin.model import Array, ColumnData, ColumnProfile, ValueRules, null_id
+from lakejoin.model import FRAME_NAME, Array, ColumnData, ColumnProfile, ValueRules, null_id
 from lakejoin.store.rows import NULL
 from lakejoin.values.column_encoder import ColumnEncoder
 from lakejoin.values.plain_columns import is_text

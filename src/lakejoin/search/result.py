@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lakejoin.errors import InputError
+from lakejoin.render.answer_base import Detachable
 from lakejoin.search.evidence import (
     Evidence,
     MatchingPairs,
@@ -82,7 +83,7 @@ _DETACHED = "this result is detached from its index; search again"
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Detachable):
     """A column in the lake that joins with the query column, or a table that joins with its key.
 
     `matched` of the `query_size` distinct query values are among its `column_size` values;
@@ -148,6 +149,9 @@ class Result:
             evidence = Evidence(*figures, matched, unmatched, data.get("distance"))
         vars(result)["evidence"] = evidence  # prime the cached property
         return result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Result.from_dict, (self.to_dict(), self._query_columns)
 
     @property
     def _query_columns(self) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from lakejoin.codegen.file_join import (
     write_pairs_join,
 )
 from lakejoin.engines.query import (
-    FRAME_NAME,
     ColumnSpellings,
     Query,
     find_origin,
@@ -24,6 +23,7 @@ from lakejoin.engines.query import (
     read_spellings,
 )
 from lakejoin.errors import InputError
+from lakejoin.model import FRAME_NAME
 
 if TYPE_CHECKING:
     from lakejoin.search.evidence import MatchingPairs

@@ -138,8 +138,9 @@ class ColumnSearch(EngineSearch):
 class Searcher:
     """Searches one snapshot; safe from several threads."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, encoder: Any = None) -> None:
         self.snapshot = snapshot
+        self._encoder = encoder
         self._places = [SegmentTables(segment) for segment in snapshot.segments]
 
     @cached_property
@@ -148,10 +149,10 @@ class Searcher:
         return load_costs(self.snapshot.location)
 
     @cached_property
-    def _meanings(self) -> MeaningIndex:
+    def meanings(self) -> MeaningIndex:
         from lakejoin.search.meaning_search import MeaningIndex
 
-        return MeaningIndex(self.snapshot)
+        return MeaningIndex(self.snapshot, self._encoder)
 
     def search(
         self,
@@ -220,7 +221,7 @@ class Searcher:
         if options.by == "meaning":
             from lakejoin.search.meaning_search import MeaningSearch
 
-            return MeaningSearch(*shared, self._meanings)
+            return MeaningSearch(*shared, self.meanings)
         if options.by == "distance":
             from lakejoin.search.distance_search import DistanceSearch
 

@@ -18,7 +18,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lakejoin import __version__
@@ -127,14 +127,18 @@ class WatchedConnection(H11Protocol):
 
     look_seconds = 2.0
     head_seconds = 20.0  # for the request head to arrive
-    unread_seconds = 60.0  # without a byte of the response being read
+    unread_seconds = 60.0  # for these bytes of a response to be read
+    unread_bytes = 600_000
 
     _timer: asyncio.TimerHandle | None = None
     _waiting_for: tuple[str, Any] | None = None  # unchanged as long as nothing happens
     _since = 0.0
+    _written = 0  # bytes of response bodies
+    _read = 0  # bytes of them that had left when the client's time began
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.app = self._count_written(self.app)
         self._check_progress()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -153,11 +157,24 @@ class WatchedConnection(H11Protocol):
                 return
         self._timer = self.loop.call_later(self.look_seconds, self._check_progress)
 
+    def _count_written(self, app: ASGIApp) -> ASGIApp:
+        async def app_counted(scope: Scope, receive: Receive, send: Send) -> None:
+            async def send_counted(message: Message) -> None:
+                await send(message)
+                self._written += len(message.get("body", b""))
+
+            await app(scope, receive, send_counted)
+
+        return app_counted
+
     def _find_wait(self) -> tuple[str, Any] | None:
         """What the client has to do next; None while it is the server's turn. The guard limits how
         long a request body may take."""
         if unread := self.transport.get_write_buffer_size():
-            return "unread", unread
+            read = self._written - unread
+            if self._waiting_for is None or read - self._read >= self.unread_bytes:
+                self._read = read
+            return "unread", self._read
         if self.cycle is None or self.cycle.response_complete:
             return "head", id(self.cycle)
         return None

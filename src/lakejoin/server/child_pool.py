@@ -26,7 +26,10 @@ _READY_SECONDS = 60.0
 _LOOK_SECONDS = 0.2  # between two checks of a child's memory
 _ENDED = "the worker process ended unexpectedly"
 # A child inherits only what Python, its libraries and lakejoin need of the environment.
-_INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "NUMBA_CACHE_DIR", "LAKEJOIN_DEBUG")
+_INHERITED = (
+    *("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "NUMBA_CACHE_DIR"),
+    *("LAKEJOIN_DEBUG", "LAKEJOIN_ENCODER"),
+)
 _INHERITED_PREFIXES = ("LC_", "XDG_")
 
 
@@ -271,7 +274,8 @@ class ChildPool:
             done = True
             return answer
         except Problem as problem:
-            done = problem.kind not in ("time", "memory", "died")
+            # A child whose index was changed may have kept what it read.
+            done = problem.kind not in ("time", "memory", "died", "damaged")
             if self._closed:
                 raise self._refusal() from None
             raise

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import re
 import time
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,7 +23,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.settings import LOOPBACK, Settings
 
-COOKIE = "lakejoin_token"
 UPLOADS = "/api/v1/uploads"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _BODY_SECONDS = 30.0  # for a body to arrive
@@ -60,7 +60,7 @@ class Guard:
             self._check_host(headers.get("host", ""))
             _check_origin(scope, headers)
             if token := self._page_token(scope):
-                await _set_cookie(respond, token, scope)
+                await _set_cookie(respond, f"{_cookie_name(headers)}={token}", scope)
                 return
             self._check_token(scope, headers)
             limits, is_upload = self._settings.limits, scope["path"] == UPLOADS
@@ -98,7 +98,8 @@ class Guard:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_token(token.strip()):
             return
-        if self._is_token(cookie_parser(headers.get("cookie", "")).get(COOKIE, "")):
+        cookies = cookie_parser(headers.get("cookie", ""))
+        if self._is_token(cookies.get(_cookie_name(headers), "")):
             return
         raise Problem(
             "token",
@@ -209,10 +210,21 @@ def _with_headers(send: Send, path: str) -> Send:
     return send_with_headers
 
 
-async def _set_cookie(send: Send, token: str, scope: Scope) -> None:
+def _cookie_name(headers: Headers) -> str:
+    """The name of the token's cookie. It has the port that the browser sees, because browsers send
+    a host's cookies to all of its ports, and another server may listen there.
+
+    >>> _cookie_name(Headers({"host": "[::1]:8765"})), _cookie_name(Headers({"host": "lake.org"}))
+    ('lakejoin_token_8765', 'lakejoin_token_')
+    """
+    port = re.search(r":(\d{1,5})$", headers.get("host", ""))
+    return f"lakejoin_token_{port[1] if port else ''}"
+
+
+async def _set_cookie(send: Send, cookie: str, scope: Scope) -> None:
     """Set the cookie, and redirect to the page without the token in its address."""
     secure = "; Secure" if scope.get("scheme") == "https" else ""
-    cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict{secure}"
+    cookie += f"; Path=/; HttpOnly; SameSite=Strict{secure}"
     headers = [(b"location", b"/"), (b"set-cookie", cookie.encode("latin-1"))]
     await send({"type": "http.response.start", "status": 303, "headers": headers})
     await send({"type": "http.response.body", "body": b""})

@@ -4,15 +4,18 @@ downloads."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request
 from fastapi.responses import JSONResponse
 
+from lakejoin.kernels.compiled_library import survive_cut_files
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.chains import ChainRunner
 from lakejoin.server.child_pool import ChildPool, ChildSpec, Listener
@@ -38,6 +41,7 @@ class Services:
 
     def __init__(self, settings: Settings) -> None:
         limits = settings.limits
+        survive_cut_files()
         self.settings = settings
         self.metrics = Metrics()
         self.workspace = Workspace(settings.index, settings.folder, limits)
@@ -107,15 +111,15 @@ class Services:
 
     async def run_quick(self, work: Callable[..., T], *args: Any) -> T:
         """Run a short read in a thread; it never waits for searches, joins or whole columns."""
-        return await self._quick.run(work, *args)
+        return await self._quick.run(self.workspace.run_unchanged, partial(work, *args))
 
     async def quick_response(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
         """Run a short read and serialize its result in the same thread, off the event loop."""
-        return await self._quick.run(lambda: JSONResponse(work(*args)))
+        return await self.run_quick(lambda: JSONResponse(work(*args)))
 
     async def long_response(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
         """Like `quick_response`, for work that may read whole columns."""
-        return await self._long.run(lambda: JSONResponse(work(*args)))
+        return await self._long.run(self.workspace.run_unchanged, lambda: JSONResponse(work(*args)))
 
     async def run_job(self, job: str, listener: Listener, **fields: Any) -> Any:
         """Run a job in a worker, preferably the one that last had the same `key`."""
@@ -132,35 +136,47 @@ ServicesDependency = Annotated[Services, Depends(get_services)]
 
 
 _MAX_DOWNLOADS = 32
+_CLIENT_DOWNLOADS = 8  # of one address
 _DOWNLOAD_THREADS = 2
 
 
 class Downloads:
-    """Running downloads; a slow reader blocks only its own download."""
+    """Running downloads; a slow reader blocks only its own download. One that reads too slowly is
+    disconnected (`WatchedConnection`)."""
 
-    def __init__(self, max_downloads: int = _MAX_DOWNLOADS) -> None:
-        self._most = max_downloads
+    def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_DOWNLOAD_THREADS, "download")
-        self.running = 0
+        self._running: Counter[str] = Counter()  # by the address of the client
 
-    async def stream(self, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    @property
+    def running(self) -> int:
+        """How many downloads are running."""
+        return self._running.total()
+
+    async def stream(self, chunks: Iterator[bytes], client: str) -> AsyncIterator[bytes]:
         """Stream chunks, producing each one when the previous one was read. The first is produced
         now, so that an early failure is an error response and not a broken download. Raises
-        `Problem` if too many downloads are running."""
-        if self.running >= self._most:
-            raise Problem("busy", "too many downloads are running; try again in a moment")
-        return self._counted(await self._next(chunks), chunks)
+        `Problem` if too many downloads are running, in all or to this client."""
+        counted = self._counted(chunks, client)
+        return _prepend(await anext(counted, b""), counted)
 
-    async def _counted(self, first: bytes | None, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-        self.running += 1
+    async def _counted(self, chunks: Iterator[bytes], client: str) -> AsyncGenerator[bytes]:
+        if self.running >= _MAX_DOWNLOADS:
+            raise Problem("busy", "too many downloads are running; try again in a moment")
+        if self._running[client] >= _CLIENT_DOWNLOADS:
+            raise Problem(
+                "busy",
+                f"{_CLIENT_DOWNLOADS} downloads to your address are running, the limit; try again "
+                "when one of them has ended",
+            )
+        self._running[client] += 1
         try:
-            chunk = first
-            while chunk is not None:
+            while (chunk := await self._next(chunks)) is not None:
                 if chunk:
                     yield chunk
-                chunk = await self._next(chunks)
         finally:
-            self.running -= 1
+            self._running[client] -= 1
+            self._running += Counter()  # forgets clients without downloads
 
     async def _next(self, chunks: Iterator[bytes]) -> bytes | None:
         loop = asyncio.get_running_loop()
@@ -169,6 +185,13 @@ class Downloads:
     def close(self) -> None:
         """Produce no more chunks."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+async def _prepend(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+    async with aclosing(rest):
+        yield first
+        async for chunk in rest:
+            yield chunk
 
 
 Result = TypeVar("Result")

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import call
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -35,15 +37,17 @@ _FORMULA = r"^[\s\pZ\pC]*[=+\-@＝＋－＠﹦﹢﹣﹫]|^[\t\r\n]"
 _NUMBER = r"^[+-]?(\d+([.,]\d+)*|\.\d+)([eE][+-]?\d+)?%?$"
 
 
-def export_table(table: ServedTable, format: ExportFormat) -> Iterator[bytes]:
-    """Yield the bytes of the file in chunks."""
+def export_table(
+    table: ServedTable, format: ExportFormat, run: Callable[[Callable[[], Any]], Any] = call
+) -> Iterator[bytes]:
+    """Yield the bytes of the file in chunks; `run` calls what reads rows."""
     sink = _ChunkSink()
     schema = table.read_rows(0, 0).schema
     schema = _safe_schema(schema) if format == "csv" else schema
     writer = _writer(sink, schema, format)
     try:
         for begin in range(0, table.rows, _BATCH_ROWS):
-            rows = table.read_rows(begin, begin + _BATCH_ROWS)
+            rows = run(partial(table.read_rows, begin, begin + _BATCH_ROWS))
             writer.write_table(_safe_rows(rows, schema) if format == "csv" else rows.cast(schema))
             yield sink.take()
     finally:

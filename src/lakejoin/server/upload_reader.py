@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _CELL_BYTES = 1 << 20
 _EXPANSION = 10  # how many times larger than the upload limit a file may unpack to
 _MAX_TABLES = 100  # of one file
+_MAX_MEMBERS = 10_000  # of one file
 _MEMORY = 4_000_000_000
 
 
@@ -46,9 +47,9 @@ def prepare(setup: Message) -> JobHandler:
     return work
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _UploadReader:
-    """Parses one file and stores its tables."""
+    """Parses one file and stores its tables; counts the rows and cells of all."""
 
     shelf: DiskCache
     limits: Limits
@@ -57,6 +58,8 @@ class _UploadReader:
     path: Path
     name: str
     id: str
+    rows: int = 0
+    cells: int = 0
 
     def tables(self) -> dict[str, Any]:
         """Store the tables of the file; returns their ids and what was skipped."""
@@ -65,10 +68,6 @@ class _UploadReader:
         for stream in self._streams():
             if isinstance(stream, Skipped):
                 skipped.append(asdict(stream))
-            elif len(ids) == _MAX_TABLES:
-                detail = f"only the first {_MAX_TABLES} tables of a file are read"
-                skipped.append({"name": stream.name, "reason": "too many tables", "detail": detail})
-                break
             else:
                 id = f"{self.id}-{len(ids)}" if ids else self.id
                 self._store(stream, id)
@@ -87,6 +86,8 @@ class _UploadReader:
             cell_bytes=_CELL_BYTES,
             columns=self.limits.upload_columns,
             expanded_bytes=_EXPANSION * self.limits.upload_bytes,
+            members=_MAX_MEMBERS,
+            tables=_MAX_TABLES,
         )
         size = path.stat().st_size
         blob = Blob(self.name, self.name, lambda: path.open("rb"), size, str(path))
@@ -124,7 +125,7 @@ class _UploadReader:
         with pa.OSFile(str(path), "wb") as file:
             for batch in stream.batches():
                 rows += batch.num_rows
-                self._check(rows, batch.num_columns)
+                self._count(batch.num_rows, batch.num_columns)
                 schema = schema or _plain_schema(batch.schema, stream.format)
                 writer = writer or pa.ipc.new_file(file, schema)
                 writer.write_batch(_plain(batch, schema))
@@ -137,11 +138,13 @@ class _UploadReader:
             writer.close()
         return rows
 
-    def _check(self, rows: int, columns: int) -> None:
+    def _count(self, rows: int, columns: int) -> None:
         limits = self.limits
-        if rows > limits.upload_rows:
+        self.rows += rows
+        self.cells += rows * columns
+        if self.rows > limits.upload_rows:
             most = f"{limits.upload_rows:,} rows"
-        elif rows * columns > limits.upload_cells:
+        elif self.cells > limits.upload_cells:
             most = f"{limits.upload_cells:,} cells"
         else:
             return
@@ -166,8 +169,7 @@ def _plain_schema(schema: pa.Schema, format: str) -> pa.Schema:
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch to write. The server maps it without further checks, so it must be valid Arrow with
     valid UTF-8."""
-    from lakejoin.values.column_encoder import repair_text
-    from lakejoin.values.plain_columns import is_text, print_array
+    from lakejoin.values.plain_columns import is_text, print_array, repair_text
 
     columns = []
     for column, field in zip(batch.columns, schema, strict=True):

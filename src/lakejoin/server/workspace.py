@@ -8,11 +8,11 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import pyarrow as pa
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 TableDescription = dict[str, Any]
+Result = TypeVar("Result")
 
 _LOG = logging.getLogger(__name__)
 
@@ -205,6 +206,11 @@ class Workspace:
     def lake(self) -> Lake:
         """The newest version of the index."""
         return self._current.lake()
+
+    def run_unchanged(self, work: Callable[[], Result]) -> Result:
+        """Run work that may read the index; `DamagedIndex` is raised if a file is changed."""
+        with self._current.unchanged():
+            return work()
 
     def open(self, text: str | TableId) -> ServedTable:
         """Open a table by id; raises `Problem` if there is none."""

@@ -28,14 +28,18 @@ class _Root:
 
 
 def list_files(
-    lakes: Sequence[str], problems: list[Skipped] | None = None, exclude: Location | None = None
+    lakes: Sequence[str],
+    problems: list[Skipped] | None = None,
+    exclude: Location | None = None,
+    follow_links: bool = False,
 ) -> list[SourceFile]:
     """List every file of the lakes, named by its path relative to the root of its lake.
 
     A lake is a file, a folder (walked recursively), a glob such as `data/**/*.csv`, or a remote
     URI. Hidden files and folders, leftovers of Spark jobs and everything inside `exclude` are
-    skipped; what cannot be listed goes to `problems`. If two lakes contain the same relative path,
-    their names start with the last folder of their root.
+    skipped; what cannot be listed goes to `problems`, and so do links that lead outside the root of
+    their lake, unless `follow_links`. If two lakes contain the same relative path, their names
+    start with the last folder of their root.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +48,7 @@ def list_files(
     ...     [(f.name, f.size) for f in list_files([folder])]
     [('b.csv', 3)]
     """
-    listing = _Listing([] if problems is None else problems, exclude)
+    listing = _Listing([] if problems is None else problems, exclude, follow_links)
     roots = []
     for lake in lakes:
         try:
@@ -57,10 +61,11 @@ def list_files(
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """What all lakes share: where problems go, and the excluded folder."""
+    """What all lakes share: where problems go, what is excluded, and whether to follow links."""
 
     problems: list[Skipped]
     exclude: Location | None
+    follow_links: bool
 
     def root(self, lake: str) -> _Root:
         location = Location.of(lake)
@@ -98,10 +103,11 @@ class _Listing:
             return _visible(last) and pattern.fullmatch(entry.relative) is not None
 
         problems: list[Problem] = []
-        entries = [entry for entry in base.walk(problems, enter) if matches(entry)]
+        walk = base.walk(problems, enter, self.follow_links)
+        entries = [entry for entry in walk if matches(entry)]
         for problem in problems:
             # A folder may contain matches even if its own name is not one.
-            if matches(problem) or problem.reason != "broken link":
+            if problem.folder or matches(problem):
                 name = _shown(problem.relative)
                 self.problems.append(Skipped(name, problem.reason, _shown(problem.detail)))
         if glob is not None:

@@ -105,6 +105,8 @@ def _start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         os.environ["JAVA_HOME"] = str(find_java().path)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        # Workers inherit it: the threads of numpy's BLAS sleep instead of spinning at the start.
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
         if url.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             settings.update(_LOCAL_CONF)

@@ -126,6 +126,7 @@ class ArrayFile:
         self.location = location
         self._advice = advice
         try:
+            self._state = location.file_state()
             self._data = location.map()
         except FileNotFoundError:
             raise DamagedIndex(f"the index is damaged: {location} is missing; {advice}") from None
@@ -215,6 +216,19 @@ class ArrayFile:
                 )
             self._checked[block] = True
         self.all_checked = bool(self._checked.all())
+
+    def check_unchanged(self) -> None:
+        """Raise `DamagedIndex` if the file was changed in place since it was opened. One that was
+        removed is still mapped."""
+        try:
+            state = self.location.file_state()
+        except FileNotFoundError:
+            return
+        if state != self._state:
+            raise DamagedIndex(
+                f"{self.location} was changed while it was in use; an index must only be changed "
+                "by lakejoin: run lakejoin check, and open the index again"
+            )
 
     def inconsistency(self) -> DamagedIndex:
         """The error to raise if arrays contradict each other."""

@@ -19,18 +19,11 @@ import numpy as np
 
 from lakejoin.errors import BusyIndex, DamagedIndex, IndexProblem, InputError, MissingIndex
 from lakejoin.locations import Location
-from lakejoin.store.manifest import (
-    MANIFEST_FILE,
-    IndexOptions,
-    Manifest,
-    NamedFile,
-    SourceState,
-    Totals,
-    read_manifest,
-    write_sources,
-)
-from lakejoin.store.segment import Segment, SegmentRecord
+from lakejoin.store.index_records import NamedFile, SegmentRecord
+from lakejoin.store.manifest import MANIFEST_FILE, IndexOptions, Manifest, Totals, read_manifest
+from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import segment_folder
+from lakejoin.store.source_states import SourceState, write_sources
 
 KEEP_SECONDS = 3600.0
 _BUILD = re.compile(r"\d{6,}[0-9a-f]{4}")

@@ -12,10 +12,11 @@ from lakejoin.errors import IndexProblem, InputError, NewerIndex
 from lakejoin.locations import Location
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
-from lakejoin.store.manifest import Manifest, NamedFile
+from lakejoin.store.index_records import NamedFile
+from lakejoin.store.manifest import Manifest
 
 if TYPE_CHECKING:
-    from lakejoin.store.segment import SegmentRecord
+    from lakejoin.store.index_records import SegmentRecord
 
 
 @dataclass(frozen=True, slots=True, eq=False)

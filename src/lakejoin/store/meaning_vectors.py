@@ -26,25 +26,13 @@ from lakejoin.store.dictionary import NOT_FOUND, Texts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.store.segment import Segment, SegmentRecord
+    from lakejoin.store.index_records import SegmentRecord
+    from lakejoin.store.segment import Segment
 
 
 TEXT_TYPES = (ColumnType.TEXT, ColumnType.MIXED)
 STORED_SUFFIX = "\nkept"  # suffix of an identity (one line): full vectors are stored too
 _BATCH = 1 << 15  # vectors written at once
-
-
-@dataclass(frozen=True, slots=True)
-class MeaningOptions:
-    """How the vectors of an index are computed.
-
-    `encoder` is the name or path of the encoder; None for one passed as an object, such as a
-    function. `identity` identifies it, and `keep` says whether full vectors are stored.
-    """
-
-    encoder: str | None
-    identity: str
-    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)

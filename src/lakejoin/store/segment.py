@@ -16,6 +16,12 @@ from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.catalog import Catalog, TableEntry
 from lakejoin.store.dictionary import Dictionary
+from lakejoin.store.index_records import (
+    PERMUTATIONS,
+    ComponentRecord,
+    SegmentRecord,
+    SuperKeyOptions,
+)
 from lakejoin.store.meaning_vectors import (
     MeaningComponent,
     MeaningVectors,
@@ -27,50 +33,14 @@ from lakejoin.store.point_sets import PointsComponent, PointSets
 from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rare_tokens import RareTokens, RareTokensComponent, rare_tokens_agree
 from lakejoin.store.rows import Rows
-from lakejoin.store.sketches import PERMUTATIONS, SketchComponent, Sketches, SketchOptions
-from lakejoin.store.super_keys import (
-    BloomFilter,
-    SuperKeyComponent,
-    SuperKeyOptions,
-    SuperKeys,
-    super_keys_agree,
-)
+from lakejoin.store.sketches import SketchComponent, Sketches, SketchOptions
+from lakejoin.store.super_keys import BloomFilter, SuperKeyComponent, SuperKeys, super_keys_agree
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 _OPTIONS = {"meaning": " --with meaning", "points": " --with distance"}
-
-
-@dataclass(frozen=True, slots=True)
-class ComponentRecord:
-    """A component's file in the manifest; `made_with` are the options it was built with."""
-
-    version: int
-    file: str
-    bytes: int
-    checksum: str
-    made_with: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentRecord:
-    """A segment in the manifest; `dead` are the numbers of its removed tables."""
-
-    id: str
-    tables: int
-    columns: int
-    rows: int
-    cells: int
-    values: int
-    pairs: int
-    components: dict[str, ComponentRecord]
-    dead: tuple[int, ...] = ()
-
-    @property
-    def bytes(self) -> int:
-        return sum(c.bytes for c in self.components.values())
 
 
 @dataclass(eq=False)
@@ -83,6 +53,7 @@ class Segment:
     location: Location
     record: SegmentRecord
     fresh_lists: tuple[Array, Array, Array] | None = field(default=None, repr=False)
+    _opened: list[ArrayFile] = field(default_factory=list, init=False, repr=False)
 
     def file(self, component: str, version: int = 1) -> ArrayFile:
         """Open the file of a component, which must have at least this version."""
@@ -93,7 +64,15 @@ class Segment:
             raise DamagedIndex(
                 f"segment {self.record.id} has {lack}; update it with: lakejoin index{option}"
             )
-        return ArrayFile(self.location / record.file, FileRecord(record.bytes, record.checksum))
+        known = FileRecord(record.bytes, record.checksum)
+        file = ArrayFile(self.location / record.file, known)
+        self._opened.append(file)
+        return file
+
+    def check_unchanged(self) -> None:
+        """Raise `DamagedIndex` if a file was changed in place since it was opened."""
+        for file in list(self._opened):
+            file.check_unchanged()
 
     @cached_property
     def catalog(self) -> Catalog:

@@ -17,14 +17,9 @@ from lakejoin.model import Array, ColumnData, ColumnType, TableData, string_buff
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.catalog import CatalogWriter, ColumnEntry
 from lakejoin.store.dictionary import write_directory, write_texts
+from lakejoin.store.index_records import ComponentRecord, SegmentRecord
 from lakejoin.store.rows import NULL, ArrayLoader, RowsWriter, Spill
-from lakejoin.store.segment import (
-    Component,
-    ComponentRecord,
-    Segment,
-    SegmentRecord,
-    add_components,
-)
+from lakejoin.store.segment import Component, Segment, add_components
 
 if TYPE_CHECKING:
     from lakejoin.kernels.token_groups import TokenGroups

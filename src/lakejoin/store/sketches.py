@@ -10,6 +10,7 @@ import numpy as np
 from lakejoin.errors import InputError
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.index_records import PERMUTATIONS
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
@@ -35,7 +36,6 @@ def optimal_uppers(sizes: Array, partitions: int) -> Array:
 
 
 SCHEMES = {"permutations": 0, "one-permutation": 1, "fast": 2}  # as in kernels.sketching
-PERMUTATIONS = 128
 MOST_PARTITIONS = 64
 _SLICE = 1 << 14
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from lakejoin.errors import DamagedIndex, IndexProblem, UnknownTable
 from lakejoin.locations import Location
-from lakejoin.store.catalog import TableEntry
-from lakejoin.store.graph_files import StoredGraph
-from lakejoin.store.manifest import Manifest, read_manifest, read_skipped
-from lakejoin.store.segment import Segment, SegmentRecord
+from lakejoin.store.index_records import SegmentRecord
+from lakejoin.store.manifest import Manifest, read_manifest
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a manifest is read without the libraries that segments need
     from lakejoin.model import Skipped
+    from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.graph_files import StoredGraph
+    from lakejoin.store.segment import Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,14 @@ class Snapshot:
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
         """The segments; their files are read on first use."""
+        from lakejoin.store.segment import Segment
+
         return tuple(Segment(segment_folder(self.location, s), s) for s in self.manifest.segments)
+
+    def check_unchanged(self) -> None:
+        """Raise `DamagedIndex` if a file that was used has been changed in place since."""
+        for segment in self.segments:
+            segment.check_unchanged()
 
     def tables(self, pattern: str | None = None) -> Iterator[tuple[Segment, TableEntry]]:
         """The live tables by name: all, or those that match a glob or contain a text."""
@@ -79,6 +87,8 @@ class Snapshot:
         return None
 
     def skipped(self) -> list[Skipped]:
+        from lakejoin.store.source_states import read_skipped
+
         return read_skipped(self.location, self.manifest.files)
 
     def check(self) -> Iterator[CheckResult]:
@@ -103,6 +113,8 @@ class Snapshot:
 
     def graph(self) -> StoredGraph | None:
         """The join graph, if there is one; it may be of an older version."""
+        from lakejoin.store.graph_files import StoredGraph
+
         named = self.manifest.graph
         return None if named is None else StoredGraph(self.location, named)
 

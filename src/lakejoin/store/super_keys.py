@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from lakejoin.errors import DamagedIndex, InputError
+from lakejoin.errors import DamagedIndex
 from lakejoin.model import Array, string_buffers
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.index_records import ROW_FILTER, SuperKeyOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from lakejoin.kernels.superkey_rows import ValueBits
     from lakejoin.store.segment import Segment
 
-KEY_SIZES = (128, 256, 512)
 _PART = 1 << 18  # rows whose super keys are computed at once
 ENOUGH_HASHES = 24  # all set by chance in less than one row in ten million
 _SLICE = 1 << 20  # values hashed at once
@@ -83,7 +83,7 @@ class BloomFilter:
 
     bits: int
     hashes: Array
-    kind: ClassVar[str] = "fitted"
+    kind: ClassVar[str] = ROW_FILTER
 
     @classmethod
     def fit(cls, bits: int, source: Segment) -> Self:
@@ -142,24 +142,6 @@ class BloomFilter:
         return ValueBits(
             first, keys, values, self.hashes.copy() if by_table else self.hashes[:0].copy()
         )
-
-
-@dataclass(frozen=True, slots=True)
-class SuperKeyOptions:
-    """How many bits a row has: 128, 256 or 512. `kind` is the name of the row filter.
-
-    >>> SuperKeyOptions(bits=100)
-    Traceback (most recent call last):
-        ...
-    lakejoin.errors.InputError: super keys have 128, 256 or 512 bits, not 100
-    """
-
-    kind: str = field(default=BloomFilter.kind, init=False)
-    bits: int = 128
-
-    def __post_init__(self) -> None:
-        if self.bits not in KEY_SIZES:
-            raise InputError(f"super keys have 128, 256 or 512 bits, not {self.bits}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
 from lakejoin.model import Array
-from lakejoin.render.answer_base import AnswerBase
+from lakejoin.render.answer_base import AnswerBase, Detachable
 from lakejoin.render.report import Cell, Column, Report, Row, line, lines
 from lakejoin.text_format import clip, counted
 from lakejoin.union.column_likeness import Likeness, LikenessSign
@@ -65,7 +65,7 @@ class AlignedColumn:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnionResult:
+class UnionResult(Detachable):
     """A table whose rows could be appended to the query table.
 
     `alignment` has an entry for each column of the query table; `extra` are columns that align
@@ -168,7 +168,7 @@ class UnionResult:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnionAnswer(AnswerBase[UnionResult]):
+class UnionAnswer(Detachable, AnswerBase[UnionResult]):
     """The tables whose rows could be appended to the query table, at most `k`, the best first.
 
     `misses` have similar columns but should not be appended: versions of the query table, tables

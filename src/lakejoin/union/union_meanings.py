@@ -16,7 +16,7 @@ import pyarrow as pa
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.model import Array
 from lakejoin.search.lake_background import draw_lake_texts, look_like_words
-from lakejoin.search.meaning_search import MeaningIndex, MeaningSearch
+from lakejoin.search.meaning_search import MeaningSearch
 from lakejoin.search.options import ByMeaning, SearchOptions
 from lakejoin.search.tau_choice import LARGEST_DISTANCE
 
@@ -98,22 +98,15 @@ def open_meanings(searcher: Searcher) -> ColumnMeanings | None:
     if snapshot.manifest.options.meaning is None:
         return None
     try:
-        return ColumnMeanings(MeaningIndex(snapshot).encoder(), snapshot.segments)
+        return ColumnMeanings(searcher.meanings.encoder(), snapshot.segments)
     except (InputError, MissingDependency):
         return None
 
 
 def note_missing_encoder(searcher: Searcher) -> list[str]:
-    """What to install if the index has vectors and their encoder is not installed."""
-    if searcher.snapshot.manifest.options.meaning is None:
-        return []
-    try:
-        MeaningIndex(searcher.snapshot).encoder()
-    except MissingDependency as missing:
-        return [f"columns were not compared by meaning: {missing}"]
-    except InputError:
-        pass
-    return []
+    """What to do if the index has vectors and their encoder cannot be opened."""
+    problem = searcher.meanings.explain_missing_encoder()
+    return [f"columns were not compared by meaning: {problem}"] if problem else []
 
 
 def find_near_columns(

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from lakejoin.model import ColumnData, ColumnProfile, ColumnType, ValueRules, null_id
 from lakejoin.values.canonical_values import CanonicalColumn, canonicalise
-from lakejoin.values.plain_columns import is_text, print_array
-from lakejoin.values.text_arrays import TextTable, text_buffers
+from lakejoin.values.plain_columns import is_text, print_array, repair_text
+from lakejoin.values.text_arrays import TextTable
 
 if TYPE_CHECKING:
     from lakejoin.model import Array
@@ -197,20 +197,6 @@ def _repeats(chunk: pa.Array) -> bool:
     if not (pa.types.is_primitive(chunk.type) or pa.types.is_decimal(chunk.type)):
         return False
     return len(chunk.slice(0, _SAMPLE).unique()) < _REPEATS * _SAMPLE
-
-
-def repair_text(text: pa.Array) -> pa.Array:
-    """Replace bytes that are not UTF-8, which Parquet files may contain."""
-    offsets, data, _, _ = text_buffers(text)
-    if not len(data) or not (data[offsets[0] : offsets[-1]] >= 128).any():
-        return text
-    try:
-        text.validate(full=True)
-    except pa.ArrowInvalid:
-        raw = text.view(pa.large_binary() if pa.types.is_large_string(text.type) else pa.binary())
-        repaired = [v if v is None else v.decode("utf-8", "replace") for v in raw.to_pylist()]
-        return pa.array(repaired, pa.large_string())
-    return text
 
 
 EXAMPLES = 5

@@ -9,6 +9,7 @@ code point that may compose with its neighbours or whose folding depends on them
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 # Beyond, only compatibility ideographs are ever folded; the kernel knows their range.
 _END = 0x20000
-_SURROGATES = range(0xD800, 0xE000)
+_BLOCK = 128
+_UNCHANGING = range(0xAC00, 0xE000)  # syllables, which compose again, and surrogates
 _IOTA_BELOW = "\u0345"
 
 
@@ -36,7 +38,7 @@ class FoldTables:
 
 @cache
 def fold_tables() -> FoldTables:
-    """The tables of this Python's Unicode version, built once (about 0.1 s)."""
+    """The tables of this Python's Unicode version, built once (about 40 ms)."""
     import numpy as np
 
     from lakejoin.kernels.canonical_texts import UNSAFE, WHITE
@@ -44,11 +46,10 @@ def fold_tables() -> FoldTables:
     replacement = np.zeros(_END, np.int16)
     care = np.zeros(_END, np.uint8)
     texts: dict[str, int] = {"": 0}
-    composing = _composing()
-    for point in range(128, _END):
-        if point in _SURROGATES:
-            continue
-        char = chr(point)
+    changing = _changing_chars()
+    composing = _composing(changing)
+    for char in sorted({*changing, *composing}):
+        point = ord(char)
         if char.isspace():
             replacement[point] = WHITE
             continue
@@ -76,11 +77,28 @@ def fold_tables() -> FoldTables:
     )
 
 
-def _composing() -> frozenset[str]:
+def _changing_chars() -> list[str]:
+    """The characters of all blocks in which one folds, decomposes, combines or is white."""
+    found: list[str] = []
+    for begin in range(128, _END, _BLOCK):
+        if begin in _UNCHANGING:
+            continue
+        block = "".join(map(chr, range(begin, begin + _BLOCK)))
+        if (
+            block.casefold() != block
+            or not unicodedata.is_normalized("NFD", block)
+            or any(map(unicodedata.combining, block))
+            or "".join(block.split()) != block
+        ):
+            found += block
+    return found
+
+
+def _composing(changing: Iterable[str]) -> frozenset[str]:
     """The characters that may compose with a preceding one."""
     chars = {chr(point) for point in (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))}
-    for point in range(128, _END):
-        parts = unicodedata.decomposition(chr(point)).split()
+    for char in changing:
+        parts = unicodedata.decomposition(char).split()
         if len(parts) == 2 and not parts[0].startswith("<"):
             chars.add(chr(int(parts[1], 16)))
     return frozenset(chars)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as t
 
 from lakejoin.model import Loss, ReadLimits, ValueRules
+from lakejoin.values.text_arrays import text_buffers
 
 _WHOLE = 1 << 26
 
@@ -208,3 +209,41 @@ class Losses:
 
     def to_list(self) -> list[Loss]:
         return list(self._seen.values())
+
+
+_NOT_UTF8 = "text is not UTF-8 and was read with replacement characters"
+
+
+def repair_text(text: pa.Array) -> pa.Array:
+    """Replace bytes that are not UTF-8, which Parquet files may contain."""
+    offsets, data, _, _ = text_buffers(text)
+    if not len(data) or not (data[offsets[0] : offsets[-1]] >= 128).any():
+        return text
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = text.view(pa.large_binary() if pa.types.is_large_string(text.type) else pa.binary())
+        repaired = [v if v is None else v.decode("utf-8", "replace") for v in raw.to_pylist()]
+        return pa.array(repaired, pa.large_string())
+    return text
+
+
+def repair_batch(batch: pa.RecordBatch, losses: Losses) -> pa.RecordBatch:
+    """Repair the texts of all columns, and count those that were repaired as losses."""
+    for index, field in enumerate(batch.schema):
+        column = batch.column(index)
+        coded = isinstance(column, pa.DictionaryArray)
+        text = column.dictionary if coded else column
+        if not (pa.types.is_string(text.type) or pa.types.is_large_string(text.type)):
+            continue
+        repaired = repair_text(text)
+        if repaired is text:
+            continue
+        changed = pc.not_equal(repaired.cast(pa.large_binary()), text.cast(pa.large_binary()))
+        losses.add(_NOT_UTF8, changed.true_count, f"in column {field.name!r}")
+        column = repaired.cast(text.type)
+        if coded:
+            indices = batch.column(index).indices
+            column = pa.DictionaryArray.from_arrays(indices, column)
+        batch = batch.set_column(index, field, column)
+    return batch

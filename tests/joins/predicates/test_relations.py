@@ -14,7 +14,7 @@ import pytest
 import lakejoin
 from conftest import Index
 from lakejoin.errors import InputError
-from lakejoin.joins.predicates import composite_references
+from lakejoin.joins.predicates import column_references
 from lakejoin.joins.predicates.database_relations import Relations, graphviz, mermaid
 from lakejoin.joins.predicates.key_relations import Relation
 
@@ -167,7 +167,7 @@ def test_what_reading_lost_is_told(tmp_path: Path) -> None:
 
 
 def test_a_limit_of_pairs_of_tables_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(composite_references, "_MOST_PAIRS", 0)
+    monkeypatch.setattr(column_references, "_MOST_PAIRS", 0)
     both = {"town": list("aabb"), "land": list("cdcd")}
     tables = {name: {**both, name: [1, 2, 3, 4]} for name in ("one", "two")}
     (note,) = lakejoin.relations(tables).notes

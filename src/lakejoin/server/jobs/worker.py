@@ -38,7 +38,12 @@ def prepare(setup: Message) -> JobHandler:
     threading.Thread(target=_warm_up, args=[workspace], daemon=True).start()
 
     def work(job: Message, tell: ProgressReporter) -> Any:
-        return JOBS[job["job"]](Job(workspace, job, tell))
+        def tell_unchanged(event: str, data: Any) -> None:
+            workspace.run_unchanged(lambda: tell(event, data))
+
+        return workspace.run_unchanged(
+            lambda: JOBS[job["job"]](Job(workspace, job, tell_unchanged))
+        )
 
     return work
 

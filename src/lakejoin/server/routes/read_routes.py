@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from lakejoin import __version__
@@ -152,13 +152,18 @@ async def column_distribution(
 
 @router.get("/export", response_class=StreamingResponse, responses=response_models.EXPORT)
 async def export(
-    services: ServicesDependency, table: TableParam, format: ExportFormat = "csv"
+    request: Request,
+    services: ServicesDependency,
+    table: TableParam,
+    format: ExportFormat = "csv",
 ) -> StreamingResponse:
     """Download a table. In CSV, texts that a spreadsheet would run as formulas start with `'`."""
     opened = await services.run_quick(services.workspace.open, table)
     name = download_name(opened.name, format)
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    chunks = await services.downloads.stream(export_table(opened, format))
+    client = request.client.host if request.client else ""
+    produced = export_table(opened, format, services.workspace.run_unchanged)
+    chunks = await services.downloads.stream(produced, client)
     return StreamingResponse(chunks, media_type=MEDIA_TYPES[format], headers=headers)
 
 

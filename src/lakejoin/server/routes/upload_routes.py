@@ -121,7 +121,12 @@ async def _read(
         answer = None
     if answer is None:
         job = {"path": str(path), "name": name, "id": id}
-        answer = await services.readers.run(job, services.settings.limits.upload_seconds, listener)
+        try:
+            answer = await services.readers.run(
+                job, services.settings.limits.upload_seconds, listener
+            )
+        except Problem as problem:
+            raise _explain_failure(problem, name) from None
         await services.run_quick(workspace.store_answer, key, answer)
     ids = [TableId("upload", table) for table in answer["tables"]]
 
@@ -129,6 +134,17 @@ async def _read(
         return [workspace.open(id).info() for id in ids]
 
     return {"tables": await services.run_quick(infos), "skipped": answer["skipped"]}
+
+
+def _explain_failure(problem: Problem, name: str) -> Problem:
+    """A reader that died or reached a limit did so because of the file: that is told."""
+    if problem.kind == "died":
+        way_out = "save it as CSV or Parquet and upload that"
+        return Problem("input", f"{name} crashed its reader: {way_out}")
+    if problem.kind in ("memory", "time"):
+        way_out = "index it with lakejoin index, or upload a part of it"
+        return Problem("too_large", f"{name} is too large to read here ({problem}): {way_out}")
+    return problem
 
 
 def _plain_name(name: str) -> str:

@@ -41,7 +41,7 @@ _SKIPPED_LINES = 12
 @click.option(
     "--values",
     type=click.Choice(["folded", "exact"]),
-    help="Ignore case, spaces and number formats, or compare values as written.",
+    help="Ignore how values are written, or not.",
 )
 @click.option(
     "--all-columns/--key-columns",
@@ -52,7 +52,7 @@ _SKIPPED_LINES = 12
     "--permutations",
     type=int,
     metavar="N",
-    help=f"Length of a column's signature.  [default: {PERMUTATIONS}]",
+    help=f"Length of a signature.  [default: {PERMUTATIONS}]",
 )
 @click.option(
     "--super-keys",
@@ -64,13 +64,12 @@ _SKIPPED_LINES = 12
     "parts",
     multiple=True,
     type=click.Choice(["meaning", "distance", "none"]),
-    help="Add the data for `lakejoin similar` (meaning) or `nearby` (distance), or remove both.  "
-    "[default: both if the lake is small]",
+    help="Prepare `similar` (meaning) or `nearby` (distance).  [default: both if small]",
 )
 @click.option(
     "--encoder",
     metavar="NAME|PATH",
-    help="The encoder that computes vectors: default, small, characters, or a path.",
+    help="default, small, characters, or a path.",
 )
 @click.option(
     "--keep-vectors/--drop-vectors",

@@ -2,11 +2,12 @@
 
 Thesis 3.3 with the distinct lists of 3.4.1. Lists are read in batches. Every candidate keeps where
 it was first seen (i_X0, j_X0), its last position (j_X) and its count so far; from these follow an
-estimate of its score (3.4) and an upper bound (3.6). A candidate's net cost is the cost of reading
-the rest of its set, less what the k-th score that it would likely bring saves: lists that the
-prefix filter drops and candidates that the position filter drops (3.5, 3.7). The net cost of the
-next batch is that of its lists, less what tighter bounds save on candidates (3.9-3.12). The cheaper
-of the two is read next (3.13, algorithm 2).
+upper bound of its score (3.6) and, once enough of the query has been read since, an estimate (3.4).
+Until there are k columns, the candidate with the highest estimate is read. Then a candidate's net
+cost is the cost of reading the rest of its set, less what the k-th score that it would likely bring
+saves: lists that the prefix filter drops and candidates that the position filter drops (3.5, 3.7).
+The net cost of the next batch is that of its lists, less what tighter bounds save on candidates
+(3.9-3.12). The cheaper of the two is read next (3.13, algorithm 2).
 
 Symbols beyond those in `postings_view`:
 
@@ -76,6 +77,17 @@ from lakejoin.kernels.topk import (
 from lakejoin.model import Array
 
 BATCH = 20  # lists
+SAMPLE = 20  # values of the query, read since a candidate was first seen, that an estimate needs
+
+
+class Estimates(NamedTuple):
+    """Of each candidate: the bound of its score, the cost of the rest of its set, its likely score,
+    and how many values of the query were read since it was first seen."""
+
+    reach: Array
+    cost: Array
+    likely: Array
+    sample: Array
 
 
 class Ranked(NamedTuple):
@@ -93,31 +105,27 @@ def josie(part: SegmentPostings, codes: Array, work: BufferView, top_count: int)
     n, k = read_whole_query(part, codes, query), top.rank.shape[0]
     seen, unread, i = ZERO, ZERO, ZERO
     fill_table(query, 0, n, table_in(work), True)
-    while True:
-        prefix = i < n and not (
-            top_count == k and rank_of(query.rest[i], query.rest[i]) < top.rank[0]
-        )
-        if unread == 0:
-            if not prefix:
-                break
-            j = min(i + BATCH, n)
-            seen, unread = _read_batch(part, i, j, work, seen, unread, prefix)
-            i = j
-        elif top_count < k:
-            unread -= 1
-            top_count = _read(part, alive_in(work)[unread], i, n, work, top_count)
-        else:
+    while i < n:
+        prefix = not (top_count == k and rank_of(query.rest[i], query.rest[i]) < top.rank[0])
+        if top_count == k:
             unread = _position_filter(part, query.rest[i], work, unread, top_count)
-            if unread > 0:
-                nets, batch = _net_costs(part, i, n, work, unread, top_count)
-                order = np.argsort(nets)
-                if i < n and nets[order[0]] > batch:
-                    j = min(i + BATCH, n)
-                    seen, unread = _read_batch(part, i, j, work, seen, unread, prefix)
-                    i = j
-                else:
-                    ranked = Ranked(order, nets, batch)
-                    unread, top_count = _read_best(part, ranked, i, n, work, unread, top_count)
+        if unread == 0 and not prefix:
+            break
+        sampled = _count_sampled(i, work, unread)
+        if sampled > 0 and top_count < k:
+            unread, top_count = _read_likely(part, i, n, work, unread, sampled, top_count)
+            continue
+        if sampled > 0:
+            known = _estimate(part, i, work, unread)
+            ranked = _net_costs(part, known, i, n, work, unread, top_count)
+            if ranked.net[ranked.order[0]] <= ranked.batch:
+                unread, top_count = _read_best(part, ranked, i, n, work, unread, top_count)
+                continue
+        j = min(i + BATCH, n)
+        seen, unread = _read_batch(part, i, j, work, seen, unread, prefix)
+        i = j
+    for j in range(unread):  # all lists are read, so what is counted is exact
+        top_count = _read(part, alive_in(work)[j], i, n, work, top_count)
     clear_counts(first_in(work), touched_in(work), seen)
     clear_counts(counts_in(work), touched_in(work), seen)
     fill_table(query, 0, n, table_in(work), False)
@@ -170,6 +178,22 @@ def _reach(count: int, size: int, position: int, rest: int) -> int:
 
 
 @njit
+def _count_sampled(i: int, work: BufferView, unread: int) -> int:
+    """Return how many candidates have a large enough sample; they come first, as seen first."""
+    rests, firsts, alive = query_in(work.row).rest, first_in(work), alive_in(work)
+    for j in range(unread):
+        if rests[np.int64(firsts[alive[j]]) - 1] - rests[i] <= SAMPLE:
+            return j
+    return unread
+
+
+@njit(inline="always")
+def _likely(count: int, sample: int, whole: int, reach: int) -> float:
+    """Return the estimate of a candidate's score, equation 3.4, which its bound limits."""
+    return min(count / max(1, sample) * whole, np.float64(reach))
+
+
+@njit
 def _position_filter(
     part: SegmentPostings, rest: int, work: BufferView, unread: int, top_count: int
 ) -> int:
@@ -218,57 +242,84 @@ def _lists_cost(query: QueryGroups, begin: int, end: int, costs: ReadCosts) -> f
 
 
 @njit
-def _net_costs(
-    part: SegmentPostings, i: int, n: int, work: BufferView, unread: int, top_count: int
-) -> tuple[Array, float]:
-    """Compute the net cost of every candidate and of the next batch, equations 3.4 to 3.13."""
-    query, top, costs = query_in(work.row), top_in(work, TOP), work.costs
-    rests = query.rest
-    rest = rests[i]
-    least = least_score(top.rank, top_count)
-    second = _second_score(top, top_count)
-    end = min(i + BATCH, n)
+def _estimate(part: SegmentPostings, i: int, work: BufferView, unread: int) -> Estimates:
+    """Estimate the score of every candidate, equation 3.4, and what it costs to be certain."""
+    rests = query_in(work.row).rest
     counts, positions, alive = counts_in(work), position_in(work), alive_in(work)
-    firsts, first_positions = first_in(work), first_position_in(work)
-    sizes, starts = set_size_of(part), set_start_of(part)
-    reach = np.empty(unread, dtype=np.int64)
-    cost = np.empty(unread, dtype=np.float64)
-    likely = np.empty(unread, dtype=np.float64)
-    batch = _lists_cost(query, i, end, costs)
+    firsts, sizes, starts = first_in(work), set_size_of(part), set_start_of(part)
+    known = Estimates(
+        np.empty(unread, dtype=np.int64),
+        np.empty(unread, dtype=np.float64),
+        np.empty(unread, dtype=np.float64),
+        np.empty(unread, dtype=np.int64),
+    )
     for j in range(unread):
         column = np.int64(alive[j])
         count, size = np.int64(counts[column]), np.int64(sizes[column])
         position, first = np.int64(positions[column]), np.int64(firsts[column]) - 1
         length = np.int64(starts[column + 1]) - np.int64(starts[column])
-        reach[j] = _reach(count, size, position, rest)
-        cost[j] = _set_cost(costs, length, size, np.float64(position))
-        since = max(1, rests[first] - rest)  # weight of Q read since it was first seen
-        likely[j] = count / since * rests[first]
-        # What the batch saves on this candidate.
-        more = count / max(1, rests[first]) * (rest - rests[end])
-        step = (rest - rests[end]) / max(1, rests[first])
-        later = position + step * (size - np.int64(first_positions[column]) + 1)
+        known.reach[j] = _reach(count, size, position, rests[i])
+        known.cost[j] = _set_cost(work.costs, length, size, np.float64(position))
+        known.sample[j] = rests[first] - rests[i]
+        known.likely[j] = _likely(count, known.sample[j], rests[first], known.reach[j])
+    return known
+
+
+@njit
+def _net_costs(
+    part: SegmentPostings,
+    known: Estimates,
+    i: int,
+    n: int,
+    work: BufferView,
+    unread: int,
+    top_count: int,
+) -> Ranked:
+    """Compute the net cost of every candidate and of the next batch, equations 3.5 to 3.13.
+
+    A candidate whose sample is too small is not worth reading yet: its net cost is infinite.
+    """
+    query, top, costs = query_in(work.row), top_in(work, TOP), work.costs
+    rests = query.rest
+    least = least_score(top.rank, top_count)
+    second = _second_score(top, top_count)
+    end = min(i + BATCH, n)
+    ahead = rests[i] - rests[end]  # weight of the next batch
+    counts, positions, alive = counts_in(work), position_in(work), alive_in(work)
+    firsts, first_positions = first_in(work), first_position_in(work)
+    sizes, starts = set_size_of(part), set_start_of(part)
+    batch = _lists_cost(query, i, end, costs)
+    for j in range(unread):
+        if known.sample[j] <= SAMPLE:
+            continue
+        column = np.int64(alive[j])
+        count, size = np.int64(counts[column]), np.int64(sizes[column])
+        position, first = np.int64(positions[column]), np.int64(firsts[column]) - 1
+        length = np.int64(starts[column + 1]) - np.int64(starts[column])
+        more = count / known.sample[j] * ahead
+        later = position + ahead / rests[first] * (size - np.int64(first_positions[column]) + 1)
         bound = count + more + min(np.float64(rests[end]), max(0.0, size - later))
-        if bound <= least:
-            batch -= cost[j]
-        else:
-            batch -= cost[j] - _set_cost(costs, length, size, min(later, np.float64(size)))
-    by_reach = np.argsort(reach)
+        batch -= known.cost[j]
+        if bound > least:
+            batch += _set_cost(costs, length, size, min(later, np.float64(size)))
+    by_reach = np.argsort(known.reach)
     saved = np.zeros(unread + 1)  # by dropping the candidates with the lowest bounds
     for j in range(unread):
-        saved[j + 1] = saved[j] + cost[by_reach[j]]
-    ordered = reach[by_reach]
+        saved[j + 1] = saved[j] + known.cost[by_reach[j]]
+    ordered = known.reach[by_reach]
     now = _prefix_end(query, n, least)
-    nets = np.empty(unread)
+    nets = np.full(unread, np.inf)
     for j in range(unread):
+        if known.sample[j] <= SAMPLE:
+            continue
         score = np.float64(least)
-        if likely[j] > least:
-            score = min(likely[j], np.float64(second))
+        if known.likely[j] > least:
+            score = min(known.likely[j], np.float64(second))
         dropped = np.searchsorted(ordered, score, side="right")
-        benefit = saved[dropped] - (cost[j] if reach[j] <= score else 0.0)
+        benefit = saved[dropped] - (known.cost[j] if known.reach[j] <= score else 0.0)
         benefit += _lists_cost(query, max(i, _prefix_end(query, n, score)), now, costs)
-        nets[j] = cost[j] - benefit
-    return nets, batch
+        nets[j] = known.cost[j] - benefit
+    return Ranked(np.argsort(nets), nets, batch)
 
 
 @njit
@@ -280,6 +331,27 @@ def _second_score(top: TopColumns, top_count: int) -> int:
     if top_count > 2:
         second = min(second, top.rank[2])
     return score_of(second)
+
+
+@njit
+def _read_likely(
+    part: SegmentPostings,
+    i: int,
+    n: int,
+    work: BufferView,
+    unread: int,
+    sampled: int,
+    top_count: int,
+) -> tuple[int, int]:
+    """Read the candidates with the highest estimates until there are k columns."""
+    k, known = top_in(work, TOP).rank.shape[0], _estimate(part, i, work, sampled)
+    exact_in(work)[:unread] = 0  # other algorithms leave data there
+    for best in np.argsort(-known.likely):
+        if top_count == k:
+            break
+        top_count = _read(part, alive_in(work)[best], i, n, work, top_count)
+        exact_in(work)[best] = 1
+    return _keep_unread(work, unread), top_count
 
 
 @njit
@@ -299,18 +371,24 @@ def _read_best(
     top = top_in(work, TOP)
     least = top.rank[0]
     exact_in(work)[:unread] = 0  # other algorithms leave data there
-    for j in range(unread):
-        best = ranked.order[j]
-        if top.rank[0] != least or (i < n and ranked.net[best] > ranked.batch):
+    for best in ranked.order:
+        if top.rank[0] != least or ranked.net[best] > ranked.batch:
             break
         top_count = _read(part, alive_in(work)[best], i, n, work, top_count)
         exact_in(work)[best] = 1
+    return _keep_unread(work, unread), top_count
+
+
+@njit
+def _keep_unread(work: BufferView, unread: int) -> int:
+    """Drop the candidates that were read; return how many remain."""
+    alive, exact = alive_in(work), exact_in(work)
     remaining = ZERO
     for j in range(unread):
-        if exact_in(work)[j] == 0:
-            alive_in(work)[remaining] = alive_in(work)[j]
+        if exact[j] == 0:
+            alive[remaining] = alive[j]
             remaining += 1
-    return remaining, top_count
+    return remaining
 
 
 @njit

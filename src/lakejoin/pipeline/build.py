@@ -31,7 +31,7 @@ from lakejoin.pipeline.options import (
 )
 from lakejoin.pipeline.read_plan import read_lake
 from lakejoin.pipeline.task_progress import Listener, Progress
-from lakejoin.sources.lake_files import list_files
+from lakejoin.sources.lake_tables import list_tables
 from lakejoin.store.commit import (
     build_lock,
     check_index_folder,
@@ -109,7 +109,7 @@ def _build(
     settings = index_options(old, options)
     listener(Progress("listing files"))
     unlisted: list[Skipped] = []
-    files = list_files(lakes, unlisted, index, options.follow_links)
+    files = list_tables(lakes, unlisted, index, options.follow_links)
     clean_index(index, old)
     same_lakes = sorted(lakes) == sorted(old.lakes)
     if options.full and same_lakes and not options.allow_removal:
@@ -156,7 +156,7 @@ def _build(
         *_note_unreachable(difference),
     )
     same = settings == old.options and tuple(records) == old.segments
-    if not outcomes and same and not (new or difference.gone):
+    if not outcomes and same and not (new or difference.gone or difference.regrouped):
         return _report(old, difference, sources, clock, notes)
     listener(Progress("committing"))
     segments = _segments(records, outcomes)

@@ -1,0 +1,81 @@
+"""Which tables a lake has: files, partitioned folders, and tables of the formats Delta and Iceberg.
+
+A folder of such a format is read by the library of that format or not at all: its files include
+rows that were deleted or replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from lakejoin.errors import MissingDependency, UnreadableFile
+from lakejoin.locations import Location
+from lakejoin.model import LogicalTable, Skipped, Source
+from lakejoin.sources.delta_tables import list_delta_table
+from lakejoin.sources.iceberg_tables import list_iceberg_table, newest_metadata
+from lakejoin.sources.lake_files import (
+    FORMAT_FOLDERS,
+    LakeRoot,
+    list_roots,
+    name_uniquely,
+    shown_name,
+)
+from lakejoin.sources.partitioned_folders import find_folder_tables
+
+NO_READER = "no reader for this format"  # why a table is skipped that may be read elsewhere
+
+
+def list_tables(
+    lakes: Sequence[str],
+    problems: list[Skipped],
+    exclude: Location | None = None,
+    follow_links: bool = False,
+) -> list[Source]:
+    """List what the lakes have to read, as `list_files` does, with the files that are one table
+    together as one; a table that cannot be read goes to `problems`."""
+    roots = list_roots(lakes, problems, exclude, follow_links)
+    return name_uniquely([_find_tables(root, problems) for root in roots])
+
+
+def _find_tables(root: LakeRoot, problems: list[Skipped]) -> LakeRoot:
+    formats = dict(_format_folders(root))
+    tables: list[Source] = []
+    for folder, kind in formats.items():
+        name = shown_name(folder) or root.label
+        where = root.base / folder if folder else root.base
+        try:
+            tables.append(_list_format_table(name, where, kind))
+        except MissingDependency as problem:
+            problems.append(Skipped(name, NO_READER, str(problem)))
+        except UnreadableFile as problem:
+            problems.append(Skipped(name, problem.reason, problem.detail))
+    prefixes = tuple(f"{shown_name(folder)}/" for folder in formats if folder)
+    whole = "" in formats
+    loose = (s for s in root.sources if not whole and not s.name.startswith(prefixes))
+    rest = find_folder_tables(replace(root, sources=tuple(loose)))
+    return replace(root, sources=(*tables, *rest))
+
+
+def _format_folders(root: LakeRoot) -> Iterator[tuple[str, str]]:
+    """The folders that are tables of a format, but for those inside another."""
+    outer: list[str] = []
+    for folder, marker in sorted(root.format_folders.items()):
+        kind = FORMAT_FOLDERS[marker]
+        if any(not above or folder.startswith(f"{above}/") for above in outer):
+            continue
+        where = root.base / folder if folder else root.base
+        if kind != "iceberg" or newest_metadata(where) is not None:
+            outer.append(folder)
+            yield folder, kind
+
+
+def _list_format_table(name: str, folder: Location, kind: str) -> LogicalTable:
+    if kind == "delta":
+        return list_delta_table(name, folder)
+    metadata = newest_metadata(folder) if kind == "iceberg" else None
+    if metadata is not None:
+        return list_iceberg_table(name, folder, metadata)
+    raise MissingDependency(
+        "Hudi tables are not read: export it as Parquet, or write it as Delta or Iceberg"
+    )

@@ -207,7 +207,6 @@ class Iceberg:
     """An Iceberg table in a folder of the lake."""
 
     def __init__(self, tmp_path: Path) -> None:
-        from pyiceberg.partitioning import PartitionField, PartitionSpec
         from pyiceberg.transforms import BucketTransform, IdentityTransform
 
         self.catalog = catalogs.SqlCatalog(
@@ -216,7 +215,6 @@ class Iceberg:
         self.catalog.create_namespace("sales")
         schema = numbers(0).schema
         self.table = self.catalog.create_table("sales.orders", schema)
-        del PartitionField, PartitionSpec
         with self.table.update_spec() as spec:
             spec.add_field("year", IdentityTransform())
             spec.add_field("id", BucketTransform(2))
@@ -272,16 +270,11 @@ def test_delete_files_of_iceberg_are_honoured(
     iceberg: Iceberg, index: Index, tmp_path: Path
 ) -> None:
     """A file of deleted positions, as writers that merge on read leave it."""
-    from pyiceberg.io.pyarrow import ArrowScan
-    from pyiceberg.table import Table
-
     index(tmp_path / "lake")
     before = len(rows_of(tmp_path / "index", "sales/orders"))
     delete_positions(iceberg, tmp_path)
-    table: Table = iceberg.catalog.load_table("sales.orders")
-    tasks = list(table.scan().plan_files())
+    tasks = iceberg.catalog.load_table("sales.orders").scan().plan_files()
     assert any(task.delete_files for task in tasks), "the table has a delete file"
-    assert ArrowScan is not None
     index(tmp_path / "lake")
     found = rows_of(tmp_path / "index", "sales/orders")
     assert found == iceberg.rows()

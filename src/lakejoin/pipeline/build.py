@@ -109,7 +109,14 @@ def _build(
     settings = index_options(old, options)
     listener(Progress("listing files"))
     unlisted: list[Skipped] = []
-    files = list_tables(lakes, unlisted, index, options.follow_links)
+    files = list_tables(
+        lakes,
+        unlisted,
+        index,
+        options.follow_links,
+        options.table_rules,
+        settings.exclude,
+    )
     clean_index(index, old)
     same_lakes = sorted(lakes) == sorted(old.lakes)
     if options.full and same_lakes and not options.allow_removal:

@@ -107,7 +107,7 @@ class _Listing:
         label = shown_name(base.name) or "lake"
         if self._inside_excluded(base) or base.kind() != "folder":
             return LakeRoot(label, base, ())
-        pattern = re.compile(".*" if glob is None else _glob_pattern(glob), re.DOTALL)
+        pattern = re.compile(".*" if glob is None else glob_pattern(glob), re.DOTALL)
         parts = [] if glob is None else glob.split("/")
         format_folders: dict[str, str] = {}
 
@@ -173,7 +173,7 @@ def _glob_parts(location: Location) -> tuple[Location, str]:
     return folder, "/".join(parts[start:])
 
 
-def _glob_pattern(text: str) -> str:
+def glob_pattern(text: str) -> str:
     """A glob as a pattern over relative paths; everything below a match matches too."""
     out = []
     for token in re.findall(r"\*\*/?|\*|\?|\[[^]]+\]|[^*?\[]+|\[", text):
@@ -195,7 +195,7 @@ def _may_match(glob: list[str], folder: list[str]) -> bool:
     for pattern, name in zip(glob, folder, strict=False):
         if "**" in pattern:
             return True
-        if not re.fullmatch(_glob_pattern(pattern), name, re.DOTALL):
+        if not re.fullmatch(glob_pattern(pattern), name, re.DOTALL):
             return False
     return True
 

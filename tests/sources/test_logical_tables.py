@@ -98,7 +98,7 @@ def test_an_index_with_a_table_for_each_file_is_refreshed(
     from lakejoin.sources.lake_files import list_files
 
     with monkeypatch.context() as patch:
-        patch.setattr(build, "list_tables", list_files)
+        patch.setattr(build, "list_tables", lambda *given: list_files(*given[:4]))
         assert index(orders).totals.tables == 61
     assert index(orders).totals.tables == 2
     assert names_of(tmp_path / "index") == ["other.csv", "sales/orders"]

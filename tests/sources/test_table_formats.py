@@ -192,6 +192,19 @@ def test_a_missing_data_file_and_a_broken_log(delta: str, index: Index, tmp_path
         index(tmp_path / "lake", full=True, strict=True)
 
 
+def test_a_table_is_kept_while_its_log_is_broken(delta: str, index: Index, tmp_path: Path) -> None:
+    index(tmp_path / "lake")
+    log = Path(delta) / "_delta_log/00000000000000000003.json"
+    log.write_text("{half a comm")
+    report = index(tmp_path / "lake")
+    assert (report.totals.rows, [s.reason for s in report.skipped]) == (
+        202, ["damaged Delta table"],
+    )  # fmt: skip
+    log.unlink()
+    assert index(tmp_path / "lake").skipped == ()
+    assert rows_of(tmp_path / "index", "sales/orders") == live_rows(delta)
+
+
 def test_a_lake_that_is_a_delta_table_and_a_glob_into_one(
     delta: str, index: Index, tmp_path: Path
 ) -> None:

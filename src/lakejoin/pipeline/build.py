@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
 from lakejoin.locations import OUTSIDE, Location
-from lakejoin.model import Skipped
+from lakejoin.model import LogicalTable, Skipped, Source
 from lakejoin.pipeline.job import Job, Outcome, StartRunner, send_encoder
 from lakejoin.pipeline.lake_difference import (
     UNLISTED,
@@ -53,7 +53,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a build did, in numbers of files; `totals` are those of the index after it.
+    """What a build did, in numbers of files and logical tables; `totals` are those of the index
+    after it.
 
     `seconds` has the wall time of the stages `list`, `encoder` (opening it), `start` (Spark),
     `tasks`, `commit`, `costs` (measuring the cost of reading the index here) and `total`, and,
@@ -159,6 +160,7 @@ def _build(
     notes = (
         *chosen.notes,
         *_note_rebuilt(behind, components),
+        *_note_logical(files),
         *_note_links(unlisted),
         *_note_unreachable(difference),
     )
@@ -183,6 +185,14 @@ def _note_rebuilt(
     )
     if names:
         yield f"added to existing segments without reading files again: {', '.join(names)}"
+
+
+def _note_logical(sources: Sequence[Source]) -> Iterator[str]:
+    tables = [source for source in sources if isinstance(source, LogicalTable)]
+    if tables:
+        files = counted(sum(table.composition.files for table in tables), "file")
+        are = "table is" if len(tables) == 1 else "tables are"
+        yield f"{len(tables):,} {are} made of {files}; lakejoin tables says how"
 
 
 def _note_links(unlisted: Sequence[Skipped]) -> Iterator[str]:

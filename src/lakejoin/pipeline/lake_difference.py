@@ -9,7 +9,7 @@ from lakejoin.errors import BuildFailed, IndexProblem
 from lakejoin.locations import OUTSIDE, Location
 from lakejoin.model import LogicalTable, Skipped, Source
 from lakejoin.sources.lake_files import list_files
-from lakejoin.sources.lake_tables import NO_READER
+from lakejoin.sources.lake_tables import UNREAD_FORMATS
 from lakejoin.store.manifest import Manifest
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.store.source_states import SourceState, read_sources
@@ -71,10 +71,10 @@ def compare_files(
             changed.append(file)
     listed = {f.name for f in files}
     missing = [n for n, s in known.items() if n not in listed and s.size != UNLISTED]
-    no_reader = {s.name: s for s in unlisted if s.reason == NO_READER}
-    regrouped = tuple(_regrouped(missing, files, no_reader))
+    unread = {s.name: s for s in unlisted if s.reason in UNREAD_FORMATS}
+    regrouped = tuple(_regrouped(missing, files, unread))
     missing = sorted(set(missing).difference(regrouped))
-    waiting = {} if allow_removal else no_reader
+    waiting = {} if allow_removal else unread
     unreachable = tuple(name for name in missing if name in waiting or _above(name, blocked))
     for name in unreachable:
         before = known[name]
@@ -86,17 +86,17 @@ def compare_files(
 
 
 def _regrouped(
-    missing: Sequence[str], files: Sequence[Source], no_reader: Mapping[str, Skipped]
+    missing: Sequence[str], files: Sequence[Source], unread: Mapping[str, Skipped]
 ) -> Iterator[str]:
     """The missing names that are in the lake all the same: as files of a logical table, below a
-    table that is skipped for want of a reader, or as the folder of files that are listed."""
+    Delta or Iceberg table that is skipped, or as the folder of files that are listed."""
     members = {
         member.file.name
         for table in files
         if isinstance(table, LogicalTable)
         for member in table.files
     }
-    roots = {f.name for f in files if isinstance(f, LogicalTable)} | set(no_reader)
+    roots = {f.name for f in files if isinstance(f, LogicalTable)} | set(unread)
     folders = {folder for f in files for folder in _folders(f.name)}
     for name in missing:
         if name in members or name in folders or not roots.isdisjoint(_folders(name)):

@@ -17,6 +17,7 @@ from lakejoin.values.plain_columns import Losses, print_array, repair_batch
 if TYPE_CHECKING:
     import pyarrow as pa
 
+DAMAGED_DELTA = "damaged Delta table"
 # Features of a table that leave its files plain Parquet, with all rows and the names of the table.
 _PLAIN_FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 
@@ -83,9 +84,7 @@ def open_delta_table(table: LogicalTable, limits: ReadLimits) -> TableStream:
             for batch in pa.RecordBatchReader.from_stream(opened.scan(list(table.columns))):
                 yield repair_batch(batch.rename_columns(list(names)), losses)
         except Exception as problem:  # the library raises errors of many kinds
-            raise UnreadableFile(
-                table.name, "damaged Delta table", first_line_of(problem)
-            ) from problem
+            raise UnreadableFile(table.name, DAMAGED_DELTA, first_line_of(problem)) from problem
 
     return TableStream(table.name, "delta", names, reading, None, notes, limits)
 
@@ -100,4 +99,4 @@ def _open(name: str, uri: str, version: int | None) -> Any:
     try:
         return DeltaTable(split_query(uri)[0], version=version)
     except Exception as problem:
-        raise UnreadableFile(name, "damaged Delta table", first_line_of(problem)) from problem
+        raise UnreadableFile(name, DAMAGED_DELTA, first_line_of(problem)) from problem

@@ -19,6 +19,7 @@ from lakejoin.values.plain_columns import Losses, repair_batch
 if TYPE_CHECKING:
     import pyarrow as pa
 
+DAMAGED_ICEBERG = "damaged Iceberg table"
 _METADATA = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _HINT = "version-hint.text"
 
@@ -84,9 +85,7 @@ def open_iceberg_file(table: LogicalTable, file: SourceFile, limits: ReadLimits)
         except UnreadableFile:
             raise
         except Exception as problem:  # the library raises errors of many kinds
-            raise UnreadableFile(
-                file.name, "damaged Iceberg table", first_line_of(problem)
-            ) from problem
+            raise UnreadableFile(file.name, DAMAGED_ICEBERG, first_line_of(problem)) from problem
 
     return TableStream(file.name, "iceberg", names, reading, None, notes, limits)
 
@@ -113,5 +112,5 @@ def _open(name: str, metadata: str) -> _OpenedTable:
         table = StaticTable.from_metadata(metadata)
         tasks = {task.file.file_path: task for task in table.scan().plan_files()}
     except Exception as problem:
-        raise UnreadableFile(name, "damaged Iceberg table", first_line_of(problem)) from problem
+        raise UnreadableFile(name, DAMAGED_ICEBERG, first_line_of(problem)) from problem
     return _OpenedTable(table, tasks)

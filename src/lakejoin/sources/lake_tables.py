@@ -13,9 +13,13 @@ from dataclasses import replace
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.locations import Location
 from lakejoin.model import LogicalTable, Skipped, Source, SourceFile
-from lakejoin.sources.delta_tables import list_delta_table
+from lakejoin.sources.delta_tables import DAMAGED_DELTA, list_delta_table
 from lakejoin.sources.file_series import find_series, united_files
-from lakejoin.sources.iceberg_tables import list_iceberg_table, newest_metadata
+from lakejoin.sources.iceberg_tables import (
+    DAMAGED_ICEBERG,
+    list_iceberg_table,
+    newest_metadata,
+)
 from lakejoin.sources.lake_files import (
     FORMAT_FOLDERS,
     LakeRoot,
@@ -26,7 +30,9 @@ from lakejoin.sources.lake_files import (
 from lakejoin.sources.partitioned_folders import find_folder_tables
 from lakejoin.sources.table_rules import RULES_FILE, TableRules, matches_any, read_rules
 
-NO_READER = "no reader for this format"  # why a table is skipped that may be read elsewhere
+NO_READER = "no reader for this format"
+# Why a table of a format is skipped as a whole when the lake is listed; it may be read again later.
+UNREAD_FORMATS = (NO_READER, DAMAGED_DELTA, DAMAGED_ICEBERG)
 
 
 def list_tables(

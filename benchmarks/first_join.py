@@ -45,6 +45,8 @@ import pyarrow as pa
 import lakejoin
 from harness import record
 from lakejoin.errors import LakejoinError
+from lakejoin.pipeline.options import BuildOptions
+from lakejoin.sources.table_rules import TableRules
 
 PAIRS = Path(__file__).with_name("first_join_pairs.json")
 WORK = Path(__file__).parent / "data" / "first_join"
@@ -252,7 +254,8 @@ def indexed(folder: Path, index: Path) -> Path:
     done = index.with_suffix(".done")
     if not done.is_file():
         index.parent.mkdir(parents=True, exist_ok=True)
-        lakejoin.index(str(folder), index=str(index))
+        options = BuildOptions(table_rules=TableRules(keep_apart=("*",)))  # labels name files
+        lakejoin.index(str(folder), index=str(index), options=options)
         done.touch()
     return index
 

@@ -33,7 +33,9 @@ from harness import record
 from lake_questions import Asked, of_company, of_databases, tables_of
 from lakejoin.errors import LakejoinError
 from lakejoin.lake import Lake
+from lakejoin.pipeline.options import BuildOptions
 from lakejoin.search.options import SearchOptions
+from lakejoin.sources.table_rules import TableRules
 
 _MOST = 100  # columns or tables that are asked for
 _HEAD = f"{'':30} questions     RR   P@5  P@10  R@20  above (in questions)  median seconds"
@@ -193,7 +195,8 @@ def indexed(files: Path) -> Lake:
     """The index of files, made where it is not there."""
     index = files.with_name(files.name + ".index")
     if not index.exists():
-        lakejoin.index(files, index=index)
+        options = BuildOptions(table_rules=TableRules(keep_apart=("*",)))  # labels name files
+        lakejoin.index(files, index=index, options=options)
     return lakejoin.open(index)
 
 

@@ -25,7 +25,9 @@ import numpy as np
 
 from encoder_sets import split_by_family
 from harness import record
+from lakejoin.pipeline.options import BuildOptions
 from lakejoin.search.tau_choice import LARGEST_DISTANCE
+from lakejoin.sources.table_rules import TableRules
 from meaning_quality_enriched import TASKS, enriched
 from meaning_quality_lake import Asked, LabelledLake, labelled_lake
 from meaning_quality_matching import OURS, Array, Meaning, similarities
@@ -193,7 +195,8 @@ def made_index(folder: Path) -> Path:
 
     index = HERE / "data" / "nary-real"
     if not (index / "MANIFEST.json").exists():
-        lakejoin.index(str(folder), index=str(index))
+        options = BuildOptions(table_rules=TableRules(keep_apart=("*",)))
+        lakejoin.index(str(folder), index=str(index), options=options)
     return index
 
 

@@ -35,6 +35,8 @@ import harness
 import nary_plots as plots
 import nary_report as report
 from lakejoin.locations import Location
+from lakejoin.pipeline.options import BuildOptions
+from lakejoin.sources.table_rules import TableRules
 from lakejoin.store.index_records import KEY_SIZES, SuperKeyOptions
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
@@ -235,7 +237,8 @@ def run_real(folder: Path, data: Path, effort: Effort, out: Path | None) -> dict
 
     index = data / "nary-real"
     if not (index / "MANIFEST.json").exists():
-        lakejoin.index(str(folder), index=str(index), parts=())
+        options = BuildOptions(table_rules=TableRules(keep_apart=("*",)))
+        lakejoin.index(str(folder), index=str(index), parts=(), options=options)
     snapshot = Snapshot(Location.of(index))
     lake = Lake("real", snapshot.segments, sampled(snapshot, effort.real_queries))
     found = measure(lake, index / "cells.duckdb", effort, effort.whole)

@@ -67,6 +67,8 @@ RESERVED = {
     "mcp": {"mcp"},
     "httpx": {"client"},
     "sklearn": {"enrich"},
+    "deltalake": {"sources"},
+    "pyiceberg": {"sources"},
 }
 # Nothing of the engine needs these: pandas only shows or loads, duckdb is a peer to measure.
 NEVER_IN_THE_ENGINE = {"pandas", "polars", "duckdb", "torch", "scipy"}

@@ -76,6 +76,7 @@ class LakeTable(FrameSource):
             "source": entry.source,
             "format": entry.format,
             "rows": entry.rows,
+            "composition": asdict(entry.composition) if entry.composition else None,
             "dialect": asdict(entry.dialect) if entry.dialect else None,
             "losses": [asdict(loss) for loss in entry.losses],
             "notes": list(entry.notes),

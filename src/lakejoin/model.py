@@ -113,6 +113,66 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Composition:
+    """What a logical table is made of: its kind, its files and what they are partitioned by.
+
+    `kind` is partitioned, job, series, delta or iceberg; `version` is that of a Delta or Iceberg
+    table. `members` names the files of a series, or the first of them.
+
+    >>> str(Composition("partitioned", 60, ("year", "month")))
+    '60 files, partitioned by year, month'
+    """
+
+    kind: str
+    files: int
+    keys: tuple[str, ...] = ()
+    version: str = ""
+    members: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        heads = {
+            "delta": f"Delta table, version {self.version}, ",
+            "iceberg": f"Iceberg table, snapshot {self.version}, ",
+            "series": "a series of ",
+        }
+        files = f"{self.files:,} file" + ("" if self.files == 1 else "s")
+        tails = {"job": " of one job"}
+        by = f", partitioned by {', '.join(self.keys)}" if self.keys else ""
+        return f"{heads.get(self.kind, '')}{files}{tails.get(self.kind, '')}{by}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A file of a logical table, and its values of the partition keys, None for a null."""
+
+    file: SourceFile
+    partition: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalTable:
+    """Several files of the lake that are one table.
+
+    `uri` is its folder, or what names it in its folder; `size` the bytes of its files. `mtime_ns`
+    stands for its version: it differs once a file is added, changed or removed, or once a Delta or
+    Iceberg table has another version. `columns` are those known before a file is read, in order,
+    and `metadata` is the file that describes this version of an Iceberg table.
+    """
+
+    name: str
+    uri: str
+    size: int
+    mtime_ns: int
+    composition: Composition
+    files: tuple[TableFile, ...]
+    columns: tuple[str, ...] = ()
+    metadata: str = ""
+
+
+Source = SourceFile | LogicalTable
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnProfile:
     """Statistics of a column, computed from its distinct values and their counts.
 
@@ -210,7 +270,8 @@ class ColumnData:
 
 @dataclass(frozen=True, slots=True)
 class TableData:
-    """One table ready to be indexed, with its source and what was dropped while reading it.
+    """One table ready to be indexed, with its source and what was dropped while reading it;
+    `composition` if it is a logical table.
 
     `notes` are sentences about how it was read, such as renamed columns or a joined header.
     `columns` can be iterated once, in order: a large table makes each column when it is needed.
@@ -224,6 +285,7 @@ class TableData:
     dialect: Dialect | None = None
     losses: tuple[Loss, ...] = ()
     notes: tuple[str, ...] = ()
+    composition: Composition | None = None
 
 
 @dataclass(frozen=True, slots=True)

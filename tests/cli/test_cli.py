@@ -80,7 +80,7 @@ def test_json_has_the_documented_keys(home: str) -> None:
     )
     assert (info["tables"], info["columns"], info["rows"], info["version"]) == (5, 11, 12, 1)
     tables = answer("tables", "--index", home)["tables"]
-    assert tables[2] == {"table": "cities.csv", "rows": 4, "columns": 3}
+    assert tables[2] == {"table": "cities.csv", "rows": 4, "columns": 3, "files": 1}
     assert [t["table"] for t in answer("tables", "SUB/*", "--index", home)["tables"]] == [
         "sub/codes.tsv",
         "sub/people.parquet",

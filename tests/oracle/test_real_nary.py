@@ -24,6 +24,7 @@ from lakejoin.lake import Lake
 from lakejoin.pipeline.build import BuildOptions
 from lakejoin.search.key_search import KeyMatches
 from lakejoin.search.query_tables import IndexedTable
+from lakejoin.sources.table_rules import TableRules
 from lakejoin.store.segment_tables import SegmentTables
 from published.mate import PublishedMate, PublishedOptions
 
@@ -62,7 +63,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         folder / "lake",
         folder / "index",
         spark=FakeSpark(),
-        options=BuildOptions(follow_links=True),
+        options=BuildOptions(follow_links=True, table_rules=TableRules(keep_apart=("*",))),
     )
     return lakejoin.open(folder / "index")
 

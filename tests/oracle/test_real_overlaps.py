@@ -21,6 +21,7 @@ from fake_spark import FakeSpark
 from lakejoin.engines.containment import engine
 from lakejoin.lake import Lake
 from lakejoin.pipeline.build import BuildOptions
+from lakejoin.sources.table_rules import TableRules
 from oracle.search import search_by
 
 DATA = Path(
@@ -66,7 +67,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         folder / "lake",
         folder / "index",
         spark=FakeSpark(),
-        options=BuildOptions(all_columns=True, follow_links=True),
+        options=BuildOptions(
+            all_columns=True, follow_links=True, table_rules=TableRules(keep_apart=("*",))
+        ),
     )
     lake = lakejoin.open(folder / "index")
     assert len(lake) == len(wanted)

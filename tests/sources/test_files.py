@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lakejoin.errors import InputError
 from lakejoin.locations import Location
 from lakejoin.model import Skipped, SourceFile
-from lakejoin.sources.lake_files import _Root, _unique, list_files
+from lakejoin.sources.lake_files import LakeRoot, list_files, name_uniquely
 
 
 def make(root: Path, *names: str) -> None:
@@ -67,12 +67,13 @@ _PATHS = st.lists(st.sampled_from(["a", "x/a", "y/a", "x~2/a", "x/x/a", "b"]), u
 
 @given(st.lists(st.tuples(st.sampled_from(["x", "y", "x~2"]), _PATHS), max_size=5))
 def test_no_two_files_have_one_name(lakes: list[tuple[str, list[str]]]) -> None:
+    base = Location.of("/lake")
     roots = [
-        _Root(label, tuple(SourceFile(p, f"{i}/{p}", 0, 0) for p in paths))
+        LakeRoot(label, base, tuple(SourceFile(p, f"{i}/{p}", 0, 0) for p in paths))
         for i, (label, paths) in enumerate(lakes)
     ]
-    found = _unique(roots)
-    assert [f.uri for f in found] == [f.uri for root in roots for f in root.files]
+    found = name_uniquely(roots)
+    assert [f.uri for f in found] == [f.uri for root in roots for f in root.sources]
     assert len({f.name for f in found}) == len(found)
 
 

@@ -38,6 +38,7 @@ _SKIPPED_LINES = 12
 @click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
 @click.option("--allow-removal", is_flag=True, help="Remove tables even if most are gone.")
 @click.option("--follow-links", is_flag=True, help="Follow links that lead outside the lake.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out files, for good.")
 @click.option(
     "--values",
     type=click.Choice(["folded", "exact"]),
@@ -92,6 +93,7 @@ def index_command(
     strict: bool,
     allow_removal: bool,
     follow_links: bool,
+    exclude: tuple[str, ...],
     values: str | None,
     all_columns: bool | None,
     permutations: int | None,
@@ -121,6 +123,7 @@ def index_command(
         strict=strict,
         allow_removal=allow_removal,
         follow_links=follow_links,
+        exclude=exclude or None,
         fold=None if values is None else values == "folded",
         all_columns=all_columns,
         permutations=permutations,

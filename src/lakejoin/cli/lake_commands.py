@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,6 +17,7 @@ from lakejoin.text_format import clip, counted, size
 
 _LINE_ENDS = {"\n": "LF line ends", "\r\n": "CRLF line ends", "\r": "CR line ends"}
 _NOTES_SHOWN = 8
+_MEMBERS_SHOWN = 6
 _SENTENCE = 200
 
 
@@ -66,18 +68,28 @@ def tables_command(pattern: str | None, index: str | None, as_json: bool) -> Non
     """
     found = api.open(index).tables(pattern)
     if as_json:
-        rows = [{"table": t.name, "rows": t.rows, "columns": t.entry.width} for t in found]
+        rows = [
+            {"table": t.name, "rows": t.rows, "columns": t.entry.width, "files": _count_files(t)}
+            for t in found
+        ]
         print_json({"tables": rows})
         return
     if not found:
         click.echo(f"no table matches {pattern!r}" if pattern else "the index has no tables")
         return
-    print_table(
-        ["table", "rows", "columns"],
-        ([t.name, f"{t.rows:,}", t.entry.width] for t in found),
-        right=["rows", "columns"],
-    )
+    heads = ["table", "rows", "columns"]
+    lines = [[t.name, f"{t.rows:,}", t.entry.width] for t in found]
+    if any(t.entry.composition is not None for t in found):
+        heads.append("made of")
+        for line, table in zip(lines, found, strict=True):
+            line.append(str(table.entry.composition or "1 file"))
+    print_table(heads, lines, right=["rows", "columns"])
     click.echo(f"\n{counted(len(found), 'table')}")
+
+
+def _count_files(table: LakeTable) -> int:
+    composition = table.entry.composition
+    return 1 if composition is None else composition.files
 
 
 @click.command("columns")
@@ -117,6 +129,9 @@ def _print_reading(table: LakeTable) -> None:
     entry = table.entry
     shape = f"{counted(entry.rows, 'row')}, {counted(entry.width, 'column')}"
     click.echo(f"{entry.name}: {shape}, {entry.format}")
+    if entry.composition is not None:
+        click.echo(f"made of {entry.composition}")
+        _print_members(entry.composition.members)
     dialect = entry.dialect
     if dialect is not None:
         parts = [f"delimiter {dialect.delimiter!r}", f"quote {dialect.quote!r}"]
@@ -136,6 +151,13 @@ def _print_reading(table: LakeTable) -> None:
         more = counted(len(entry.notes) - _NOTES_SHOWN, "more note")
         click.echo(f"… and {more}; --json shows all")
     click.echo()
+
+
+def _print_members(members: Sequence[str]) -> None:
+    if len(members) > _MEMBERS_SHOWN:
+        click.echo(f"its files: {', '.join(members[: _MEMBERS_SHOWN - 1])}, … {members[-1]}")
+    elif members:
+        click.echo(f"its files: {', '.join(members)}")
 
 
 @click.command("show")

@@ -14,7 +14,14 @@ from urllib.parse import unquote_to_bytes
 
 from lakejoin.errors import InputError
 from lakejoin.locations.local_files import Enter, Entry, Problem, sync, sync_folder, walk_local
-from lakejoin.locations.remote_files import SCHEME, RemotePath, join_uri, normalise_uri, split_query
+from lakejoin.locations.remote_files import (
+    SCHEME,
+    RemotePath,
+    join_uri,
+    normalise_uri,
+    refuse_database,
+    split_query,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,8 +42,10 @@ class Location:
 
     @staticmethod
     def of(uri: str | os.PathLike[str]) -> Location:
-        """The location of a path or URI; `file://` URIs and plain paths are local."""
+        """The location of a path or URI; `file://` URIs and plain paths are local. Raises if it is
+        the URL of a database."""
         text = os.fspath(uri)
+        refuse_database(text)
         if text.startswith("file://"):
             return Location(os.path.abspath(_path_of(text)), True)
         if SCHEME.match(text):

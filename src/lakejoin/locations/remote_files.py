@@ -16,6 +16,12 @@ from lakejoin.errors import InputError, MissingDependency
 from lakejoin.locations.local_files import Entry, Problem
 
 _CHAINED = re.compile(r"::[A-Za-z][A-Za-z0-9+.-]*://")  # as in zip://a.csv::s3://bucket/b.zip
+_CREDENTIALS = re.compile(r"(://)[^/\s@]*(?:@[^/\s@]*)*@")
+_DATABASE = re.compile(
+    r"(?:jdbc:)?(postgres(?:ql)?|mysql|mariadb|sqlserver|mssql|oracle|snowflake|bigquery|redshift"
+    r"|clickhouse|trino|presto|databricks|duckdb|sqlite|mongodb)(?:\+[a-z0-9_+]+)?:(?://|thin:|@)",
+    re.IGNORECASE,
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BITS = (1 << 63) - 1
 # Names that file systems use for the time of the last change, then for other marks of the content;
@@ -128,6 +134,35 @@ def change_stamp(info: Mapping[str, Any]) -> int:
     return 0
 
 
+def hide_password(text: str) -> str:
+    """A text in which the user and password of a URI are hidden.
+
+    >>> hide_password("cannot open https://me:secret@host/a@b.csv")
+    'cannot open https://***@host/a@b.csv'
+    """
+    return _CREDENTIALS.sub(r"\1***@", text)
+
+
+def refuse_database(uri: str) -> None:
+    """Raise if a URI names a database, without showing how to log in.
+
+    >>> refuse_database("postgresql+psycopg://me:p@ss@host/shop")
+    Traceback (most recent call last):
+        ...
+    lakejoin.errors.InputError: postgresql databases are not read: export the tables as Parquet or \
+CSV files, and index these
+    """
+    match = _DATABASE.match(uri)
+    if match is None:
+        return
+    if match[1].lower() == "sqlite":
+        raise InputError("name an SQLite file by its path, without sqlite://")
+    raise InputError(
+        f"{match[1].lower()} databases are not read: export the tables as Parquet or CSV files, "
+        "and index these"
+    )
+
+
 @lru_cache(maxsize=64)
 def _opened(uri: str, process: int) -> RemoteFileSystem:
     from pyarrow import ArrowInvalid, ArrowNotImplementedError
@@ -140,7 +175,8 @@ def _opened(uri: str, process: int) -> RemoteFileSystem:
         return _opened_by_fsspec(uri)
     except ArrowInvalid as problem:
         if "Unrecognized filesystem type" not in str(problem) and not _CHAINED.search(uri):
-            raise InputError(f"cannot open {split_query(uri)[0]}: {problem}") from None
+            where, why = hide_password(split_query(uri)[0]), hide_password(str(problem))
+            raise InputError(f"cannot open {where}: {why}") from None
         return _opened_by_fsspec(uri)
 
 
@@ -151,12 +187,14 @@ def _opened_by_fsspec(uri: str) -> RemoteFileSystem:
         import fsspec
     except ImportError:
         raise MissingDependency(
-            f"opening {uri} needs fsspec; install it with: pip install 'lakejoin[formats]'"
+            f"opening {hide_password(uri)} needs fsspec; "
+            "install it with: pip install 'lakejoin[formats]'"
         ) from None
     try:
         filesystem, path = fsspec.core.url_to_fs(uri)
     except (ValueError, ImportError) as problem:
-        raise InputError(f"cannot open {uri}: {problem}") from None
+        where, why = hide_password(uri), hide_password(str(problem))
+        raise InputError(f"cannot open {where}: {why}") from None
     return RemoteFileSystem(PyFileSystem(FSSpecHandler(filesystem)), path, filesystem)
 
 

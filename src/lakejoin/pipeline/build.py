@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
 from lakejoin.locations import OUTSIDE, Location
-from lakejoin.model import Skipped
+from lakejoin.model import LogicalTable, Skipped, Source
 from lakejoin.pipeline.job import Job, Outcome, StartRunner, send_encoder
 from lakejoin.pipeline.lake_difference import (
     UNLISTED,
@@ -31,7 +31,7 @@ from lakejoin.pipeline.options import (
 )
 from lakejoin.pipeline.read_plan import read_lake
 from lakejoin.pipeline.task_progress import Listener, Progress
-from lakejoin.sources.lake_files import list_files
+from lakejoin.sources.lake_tables import list_tables
 from lakejoin.store.commit import (
     build_lock,
     check_index_folder,
@@ -53,7 +53,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a build did, in numbers of files; `totals` are those of the index after it.
+    """What a build did, in numbers of files and logical tables; `totals` are those of the index
+    after it.
 
     `seconds` has the wall time of the stages `list`, `encoder` (opening it), `start` (Spark),
     `tasks`, `commit`, `costs` (measuring the cost of reading the index here) and `total`, and,
@@ -109,7 +110,14 @@ def _build(
     settings = index_options(old, options)
     listener(Progress("listing files"))
     unlisted: list[Skipped] = []
-    files = list_files(lakes, unlisted, index, options.follow_links)
+    files = list_tables(
+        lakes,
+        unlisted,
+        index,
+        options.follow_links,
+        options.table_rules,
+        settings.exclude,
+    )
     clean_index(index, old)
     same_lakes = sorted(lakes) == sorted(old.lakes)
     if options.full and same_lakes and not options.allow_removal:
@@ -152,11 +160,12 @@ def _build(
     notes = (
         *chosen.notes,
         *_note_rebuilt(behind, components),
+        *_note_logical(files),
         *_note_links(unlisted),
         *_note_unreachable(difference),
     )
     same = settings == old.options and tuple(records) == old.segments
-    if not outcomes and same and not (new or difference.gone):
+    if not outcomes and same and not (new or difference.gone or difference.regrouped):
         return _report(old, difference, sources, clock, notes)
     listener(Progress("committing"))
     segments = _segments(records, outcomes)
@@ -176,6 +185,14 @@ def _note_rebuilt(
     )
     if names:
         yield f"added to existing segments without reading files again: {', '.join(names)}"
+
+
+def _note_logical(sources: Sequence[Source]) -> Iterator[str]:
+    tables = [source for source in sources if isinstance(source, LogicalTable)]
+    if tables:
+        files = counted(sum(table.composition.files for table in tables), "file")
+        are = "table is" if len(tables) == 1 else "tables are"
+        yield f"{len(tables):,} {are} made of {files}; lakejoin tables says how"
 
 
 def _note_links(unlisted: Sequence[Skipped]) -> Iterator[str]:

@@ -1,32 +1,51 @@
-"""The tasks for a huge file: its chunks are parsed in parallel, then assembled to one table.
+"""The tasks for a very large file or logical table: its chunks are parsed in parallel, then
+assembled to one table.
 
 Three rounds: *scan* finds where records begin near each cut (see `lakejoin.formats.file_chunks`);
-*chunk* writes each chunk to a file in the scratch folder, with its columns encoded on their own;
-*assemble* builds the table column by column, with one column in memory at a time. If a chunk fails,
-the file is read as a whole instead.
+*chunk* writes each chunk to a file in the scratch folder, with its columns encoded on their own,
+and so does *group* for some files of a logical table, and *stream* for a table that only its
+library reads; *assemble* builds the table column by column, with one column in memory at a time. If
+a chunk fails, the file is read as a whole instead.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from lakejoin.errors import is_disk_full
+from lakejoin.errors import MissingDependency, UnreadableFile, is_disk_full
 from lakejoin.formats.file_chunks import ChunkPlan, FileChunk, open_chunk, scan_chunk
 from lakejoin.locations import Location
-from lakejoin.model import ColumnData, Dialect, Loss, Skipped, SourceFile, TableData, string_buffers
+from lakejoin.model import (
+    Dialect,
+    LogicalTable,
+    Loss,
+    Skipped,
+    Source,
+    SourceFile,
+    string_buffers,
+)
 from lakejoin.pipeline.job import Job
-from lakejoin.pipeline.segment_tasks import SegmentWriter, encode_stream, watch_reader
+from lakejoin.pipeline.segment_tasks import (
+    SegmentWriter,
+    encode_files,
+    encode_stream,
+    encode_stretches,
+    watch_reader,
+)
 from lakejoin.pipeline.task_progress import ProgressReporter, find_suspects
+from lakejoin.pipeline.united_tables import EncodedRows, UnitedColumns, unite_table
+from lakejoin.sources.delta_tables import open_delta_table
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
-from lakejoin.values.column_encoder import ColumnChunk, ColumnEncoder
+from lakejoin.values.column_encoder import ColumnChunk
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedChunk:
-    """A parsed chunk, and the file with its columns."""
+    """A parsed chunk, or some files of a logical table, of which `source` is the first; and the
+    file with its columns. `unread` files could not be read, `partial` columns are not in all."""
 
     source: SourceFile
     chunk_index: int
@@ -39,6 +58,26 @@ class ParsedChunk:
     dialect: Dialect | None
     losses: tuple[Loss, ...]
     notes: tuple[str, ...] = ()
+    partial: tuple[str, ...] = ()
+    unread: int = 0
+
+    def encoded_rows(self, constants: tuple[tuple[str, str | None], ...] = ()) -> EncodedRows:
+        """The rows, with these columns of one value each."""
+
+        def column(index: int) -> ColumnChunk:
+            # Reopened for each column: mapped pages count as this worker's memory.
+            return _read_column(ArrayFile(Location.of(self.uri), self.record), index)
+
+        about = (self.format, self.dialect, self.losses, self.notes)
+        return EncodedRows(self.rows, self.names, column, *about, constants, self.partial)
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """The chunks of a file or logical table, in order, each with the constants of its rows."""
+
+    source: Source
+    chunks: tuple[tuple[ParsedChunk, tuple[tuple[str, str | None], ...]], ...]
 
 
 def scan_cut(job: Job, batch: int, item: tuple[ChunkPlan, int]) -> Iterator[tuple[str, Any]]:
@@ -81,75 +120,136 @@ def _parse(job: Job, batch: int, chunk: FileChunk, attempt: str) -> ParsedChunk:
     stream = open_chunk(chunk, job.limits)
     encoders, rows = encode_stream(job, stream)
     location = job.scratch / f"chunk-{batch:06d}-{attempt}.lj"
-    with ArrayFileWriter(location) as out:
-        for index, encoder in enumerate(encoders):
-            part = encoder.to_chunk()
-            offsets, data = string_buffers(part.dictionary)
-            out.add(f"{index}.offsets", offsets - offsets[0])
-            out.add(f"{index}.bytes", data[int(offsets[0]) : int(offsets[-1])])
-            out.add(f"{index}.cells", part.cells)
+    record = _write_columns(location, len(encoders), lambda index: encoders[index].to_chunk())
+    about = (stream.format, stream.dialect, tuple(stream.losses), stream.notes)
     return ParsedChunk(
         chunk.source,
         chunk.index,
         chunk.count,
         location.uri,
-        out.record,
+        record,
         rows,
         stream.column_names,
-        stream.format,
-        stream.dialect,
-        tuple(stream.losses),
-        stream.notes,
+        *about,
     )
 
 
-def assemble_table(
-    job: Job, batch: int, chunks: Sequence[ParsedChunk]
-) -> Iterator[tuple[str, Any]]:
+def _write_columns(
+    location: Location, count: int, column: Callable[[int], ColumnChunk]
+) -> FileRecord:
+    with ArrayFileWriter(location) as out:
+        for index in range(count):
+            part = column(index)
+            offsets, data = string_buffers(part.dictionary)
+            out.add(f"{index}.offsets", offsets - offsets[0])
+            out.add(f"{index}.bytes", data[int(offsets[0]) : int(offsets[-1])])
+            out.add(f"{index}.cells", part.cells)
+    return out.record
+
+
+def parse_group(job: Job, batch: int, table: LogicalTable) -> Iterator[tuple[str, Any]]:
+    """Read some files of a logical table and write their united columns to the scratch folder."""
+    deadly = find_suspects(job.scratch, batch)
     reporter = ProgressReporter(job.scratch, batch)
     begin = time.perf_counter()
-    segments = SegmentWriter(job, batch)
-    try:
-        segments.add(_table(job, sorted(chunks, key=lambda p: p.chunk_index)))
-    except (MemoryError, ValueError) as problem:  # one bad file must not stop the job
-        segments.abandon()
-        name = chunks[0].source.name
-        detail = f"{type(problem).__name__}: {problem}"[:300]
-        yield "skipped", (name, Skipped(name, "could not be assembled", detail))
-    reading = time.perf_counter() - begin - segments.seconds
-    yield from segments.outcomes()
-    yield "seconds", {"read": reading, "build": segments.seconds}
-    reporter.end_file(0, 0)
+    runs: list[EncodedRows] = []
+    for outcome in encode_files(job, table, reporter, deadly):
+        if isinstance(outcome, Skipped):
+            yield "skipped", (table.name, outcome)
+        else:
+            runs.append(outcome)
+    unread = len(table.files) - len(runs)
+    yield "chunk", _write_runs(job, f"{batch:06d}-{reporter.note.attempt}", table, runs, unread)
+    yield "seconds", {"read": time.perf_counter() - begin}
     reporter.finish()
 
 
-def _table(job: Job, chunks: Sequence[ParsedChunk]) -> TableData:
-    first = chunks[0]
-    counted: dict[str, Loss] = {}
-    for loss in (loss for chunk in chunks for loss in chunk.losses):
-        total = counted.get(loss.reason, Loss(loss.reason, 0, loss.detail))
-        counted[loss.reason] = Loss(loss.reason, total.count + loss.count, total.detail)
-    return TableData(
-        first.source.name,
-        first.source.name,
-        sum(p.rows for p in chunks),
-        (_column(job, name, index, chunks) for index, name in enumerate(first.names)),
-        first.format,
-        first.dialect,
-        tuple(counted.values()),
-        first.notes,
+def parse_stream(job: Job, batch: int, item: tuple[LogicalTable, int]) -> Iterator[tuple[str, Any]]:
+    """Read a Delta table that only its library reads, as chunks of about this many bytes."""
+    table, chunk_bytes = item
+    if find_suspects(job.scratch, batch):
+        yield "skipped", (table.name, Skipped(table.name, "reader died"))
+        return
+    reporter = ProgressReporter(job.scratch, batch)
+    begin = time.perf_counter()
+    reporter.begin_file(0, table.name)
+    chunks: list[ParsedChunk] = []
+    try:
+        for run in encode_stretches(job, open_delta_table(table, job.limits), chunk_bytes):
+            name = f"{batch:06d}-{reporter.note.attempt}-{len(chunks)}"
+            chunks.append(_write_runs(job, name, table, [run], 0))
+            reporter.add_cells(run.rows * len(run.names))
+    except Exception as problem:
+        if is_disk_full(problem):
+            raise
+        yield "skipped", (table.name, _describe_failure(table.name, problem))
+        chunks = []
+    for index, chunk in enumerate(chunks):
+        yield "chunk", replace(chunk, chunk_index=index, count=len(chunks))
+    yield "seconds", {"read": time.perf_counter() - begin}
+    reporter.end_file(0, 0 if chunks else 1)
+    reporter.finish()
+
+
+def _write_runs(
+    job: Job, name: str, table: LogicalTable, runs: Sequence[EncodedRows], unread: int
+) -> ParsedChunk:
+    columns = UnitedColumns(runs)
+    rules = job.options.rules
+    names = columns.names
+    location = job.scratch / f"chunk-{name}.lj"
+    record = _write_columns(
+        location, len(names), lambda index: columns.encode(names[index], rules).to_chunk()
+    )
+    merged = unite_table(table, runs, rules)
+    return ParsedChunk(
+        table.files[0].file,
+        0,
+        1,
+        location.uri,
+        record,
+        merged.rows,
+        names,
+        merged.format,
+        merged.dialect,
+        merged.losses,
+        runs[0].notes if runs else (),
+        columns.partial,
+        unread,
     )
 
 
-def _column(job: Job, name: str, index: int, chunks: Sequence[ParsedChunk]) -> ColumnData:
-    encoder = ColumnEncoder(name, job.options.rules)
-    for chunk in chunks:
-        # Reopened for each column: mapped pages count as this worker's memory.
-        encoder.append_chunk(_part(ArrayFile(Location.of(chunk.uri), chunk.record), index))
-    return encoder.finish()
+def _describe_failure(name: str, problem: Exception) -> Skipped:
+    if isinstance(problem, UnreadableFile):
+        return Skipped(problem.path, problem.reason, problem.detail)
+    if isinstance(problem, MissingDependency):
+        return Skipped(name, "a library is missing", str(problem))
+    return Skipped(name, "reader failed", f"{type(problem).__name__}: {problem}"[:300])
 
 
-def _part(file: ArrayFile, index: int) -> ColumnChunk:
+def assemble_table(job: Job, batch: int, assembly: Assembly) -> Iterator[tuple[str, Any]]:
+    """Unite the chunks of one table, and write it to a segment."""
+    reporter = ProgressReporter(job.scratch, batch)
+    begin = time.perf_counter()
+    segments = SegmentWriter(job, batch)
+    source = assembly.source
+    try:
+        runs = [chunk.encoded_rows(constants) for chunk, constants in assembly.chunks]
+        unread = sum(chunk.unread for chunk, _ in assembly.chunks)
+        segments.add(unite_table(source, runs, job.options.rules, unread))
+    except (MemoryError, ValueError) as problem:  # one bad file must not stop the job
+        segments.abandon()
+        detail = f"{type(problem).__name__}: {problem}"[:300]
+        yield "skipped", (source.name, Skipped(source.name, "could not be assembled", detail))
+    reading = time.perf_counter() - begin - segments.seconds
+    yield from segments.outcomes()
+    yield "seconds", {"read": reading, "build": segments.seconds}
+    if isinstance(source, SourceFile):
+        reporter.end_file(0, 0)
+    reporter.finish()
+
+
+def _read_column(file: ArrayFile, index: int) -> ColumnChunk:
     import pyarrow as pa
 
     offsets, data, cells = (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakejoin.errors import BuildFailed, IndexProblem
 from lakejoin.locations import OUTSIDE, Location
-from lakejoin.model import Skipped, SourceFile
+from lakejoin.model import LogicalTable, Skipped, Source
 from lakejoin.sources.lake_files import list_files
+from lakejoin.sources.lake_tables import UNREAD_FORMATS
 from lakejoin.store.manifest import Manifest
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.store.source_states import SourceState, read_sources
@@ -22,28 +23,31 @@ _OUT_OF_REACH = ("cannot be listed", "broken link", OUTSIDE)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The lake compared with the index: which files to read, and whose old tables to remove.
+    """The lake compared with the index: which files and logical tables to read, and whose old
+    tables to remove.
 
-    `unreachable` are files of the index that may still exist, but could not be listed.
+    `unreachable` are files of the index that may still exist, but could not be listed. `regrouped`
+    were tables of their own and now belong to a logical table, or the other way round.
     """
 
-    new: tuple[SourceFile, ...]
-    changed: tuple[SourceFile, ...]
+    new: tuple[Source, ...]
+    changed: tuple[Source, ...]
     gone: tuple[str, ...]
     unreachable: tuple[str, ...]
     kept: Mapping[str, SourceState]
+    regrouped: tuple[str, ...] = ()
 
     @property
-    def read(self) -> tuple[SourceFile, ...]:
+    def read(self) -> tuple[Source, ...]:
         return self.new + self.changed
 
     @property
     def dropped(self) -> set[str]:
-        return {f.name for f in self.changed} | set(self.gone)
+        return {f.name for f in self.changed} | {*self.gone, *self.regrouped}
 
 
 def compare_files(
-    files: Sequence[SourceFile],
+    files: Sequence[Source],
     known: Mapping[str, SourceState],
     unlisted: Sequence[Skipped],
     allow_removal: bool,
@@ -52,25 +56,66 @@ def compare_files(
     its files stay unless removal is allowed."""
     new, changed = [], []
     kept = {s.name: SourceState(UNLISTED, 0, (s,)) for s in unlisted}
+    blocked = {s.name: s for s in unlisted if s.reason in _OUT_OF_REACH and not allow_removal}
+    cut_off = []
     for file in files:
         before = known.get(file.name)
         if before is None:
             new.append(file)
         elif before.same_as(file):
             kept[file.name] = before
+        elif isinstance(file, LogicalTable) and _below(file.name, blocked):
+            kept[file.name] = before  # some of its files are out of reach
+            cut_off.append(file.name)
         else:
             changed.append(file)
     listed = {f.name for f in files}
     missing = [n for n, s in known.items() if n not in listed and s.size != UNLISTED]
-    blocked = {s.name: s for s in unlisted if s.reason in _OUT_OF_REACH and not allow_removal}
-    unreachable = tuple(name for name in missing if _above(name, blocked))
+    unread = {s.name: s for s in unlisted if s.reason in UNREAD_FORMATS}
+    regrouped = tuple(_regrouped(missing, files, unread))
+    missing = sorted(set(missing).difference(regrouped))
+    waiting = {} if allow_removal else unread
+    unreachable = tuple(name for name in missing if name in waiting or _above(name, blocked))
     for name in unreachable:
         before = known[name]
         # The time of a file that is itself out of reach is forgotten: it is read when it is back.
-        lost = blocked.get(name)
+        lost = blocked.get(name) or waiting.get(name)
         kept[name] = before if lost is None else SourceState(before.size, 0, (lost,))
     gone = tuple(name for name in missing if name not in kept or kept[name].size == UNLISTED)
-    return Difference(tuple(new), tuple(changed), gone, unreachable, kept)
+    return Difference(tuple(new), tuple(changed), gone, (*unreachable, *cut_off), kept, regrouped)
+
+
+def _regrouped(
+    missing: Sequence[str], files: Sequence[Source], unread: Mapping[str, Skipped]
+) -> Iterator[str]:
+    """The missing names that are in the lake all the same: as files of a logical table, below a
+    Delta or Iceberg table that is skipped, or as the folder of files that are listed."""
+    members = {
+        member.file.name
+        for table in files
+        if isinstance(table, LogicalTable)
+        for member in table.files
+    }
+    roots = {f.name for f in files if isinstance(f, LogicalTable)} | set(unread)
+    folders = {folder for f in files for folder in _folders(f.name)}
+    for name in missing:
+        if name in members or name in folders or not roots.isdisjoint(_folders(name)):
+            yield name
+
+
+def _folders(name: str) -> Iterator[str]:
+    """The folders above a file, by name.
+
+    >>> list(_folders("a/b/c.csv"))
+    ['a', 'a/b']
+    """
+    parts = name.split("/")
+    return ("/".join(parts[:end]) for end in range(1, len(parts)))
+
+
+def _below(name: str, blocked: Mapping[str, Skipped]) -> bool:
+    """Whether something below a folder could not be listed."""
+    return any(other.startswith(f"{name}/") for other in blocked)
 
 
 def _above(name: str, blocked: Mapping[str, Skipped]) -> bool:
@@ -112,7 +157,7 @@ def check_empty_lakes(
 
 
 def check_replacement(
-    index: Location, old: Manifest, files: Sequence[SourceFile], unlisted: Sequence[Skipped]
+    index: Location, old: Manifest, files: Sequence[Source], unlisted: Sequence[Skipped]
 ) -> None:
     """The same for a build that replaces the index, where nothing out of reach can be kept. An
     index that is damaged does not say what it had, so only an empty lake is refused."""

@@ -12,6 +12,7 @@ from lakejoin.encoders.factory import ENCODER_NAMES, EncoderChoice, find_named_e
 from lakejoin.encoders.protocol import describe_difference, is_cheap
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.model import ReadLimits, TextEncoder, ValueRules
+from lakejoin.sources.table_rules import TableRules
 from lakejoin.store.index_records import MeaningOptions, SegmentRecord, SuperKeyOptions
 from lakejoin.store.manifest import FEATURES, IndexOptions, Manifest
 from lakejoin.store.meaning_vectors import MeaningComponent
@@ -181,6 +182,8 @@ class BuildOptions:
     `allow_removal` removes tables even if the lake is empty, has lost more than half of its tables,
     or cannot be listed everywhere. `follow_links` reads what links in the lake lead to even if it
     is outside the lake. The index does not remember it: whoever may write there could set it.
+    `exclude` are globs of files that are not read; the empty tuple reads all again. `table_rules`
+    say which files are one table, in place of the `lakejoin.toml` of the lake.
 
     >>> BuildOptions(parts=("colour",))
     Traceback (most recent call last):
@@ -199,6 +202,8 @@ class BuildOptions:
     parts: tuple[str, ...] | None = None
     encoder: EncoderChoice = None
     keep_vectors: bool | None = None
+    exclude: tuple[str, ...] | None = None
+    table_rules: TableRules | None = None
     wait: float = 0.0
     memory: int = 1600 << 20
     chunk_bytes: int = 96 << 20
@@ -233,6 +238,7 @@ def index_options(old: Manifest, options: BuildOptions) -> IndexOptions:
         options.super_keys(before.super_keys),
         before.parts,
         before.meaning,
+        before.exclude if options.exclude is None else options.exclude,
     )
     pairs = zip(_as_arguments(before), _as_arguments(after), strict=True)
     differs = " and ".join(was for was, now in pairs if was != now)

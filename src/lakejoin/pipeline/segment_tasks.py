@@ -7,16 +7,27 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.formats.file_reader import open_tables, open_tables_isolated
 from lakejoin.formats.table_stream import Blob, TableStream
-from lakejoin.model import Skipped, SourceFile, TableData, TextEncoder
+from lakejoin.model import (
+    LogicalTable,
+    Skipped,
+    Source,
+    SourceFile,
+    TableData,
+    TableFile,
+    TextEncoder,
+)
 from lakejoin.pipeline.job import Job, receive_encoder
 from lakejoin.pipeline.options import index_components
-from lakejoin.pipeline.task_progress import ProgressReporter, find_suspects
+from lakejoin.pipeline.task_progress import ProgressReporter, Suspects, find_suspects
+from lakejoin.pipeline.united_tables import EncodedRows, unite_table
+from lakejoin.sources.table_files import is_plain_file, open_table_file
 from lakejoin.store.index_records import SegmentRecord
 from lakejoin.store.meaning_vectors import StoredVectorEncoder, all_store_vectors
 from lakejoin.store.segment import Segment, add_components
@@ -74,26 +85,83 @@ class SegmentWriter:
             yield "segment", record
 
 
-def read_files(job: Job, batch: int, files: list[SourceFile]) -> Iterator[tuple[str, Any]]:
-    """Read whole files into segments."""
+def read_files(job: Job, batch: int, sources: list[Source]) -> Iterator[tuple[str, Any]]:
+    """Read whole files and logical tables into segments."""
     deadly = find_suspects(job.scratch, batch)
     reporter = ProgressReporter(job.scratch, batch)
     segments = SegmentWriter(job, batch)
     begin = time.perf_counter()
-    for position, file in enumerate(files):
-        reporter.begin_file(position, file.name)
+    position = 0
+    for source in sources:
+        if isinstance(source, LogicalTable):
+            runs: list[EncodedRows] = []
+            for outcome in encode_files(job, source, reporter, deadly, position):
+                if isinstance(outcome, Skipped):
+                    yield "skipped", (source.name, outcome)
+                else:
+                    runs.append(outcome)
+            unread = len(source.files) - len(runs)
+            if runs or not source.files:
+                segments.add(unite_table(source, runs, job.options.rules, unread))
+            position += len(source.files)
+            continue
+        reporter.begin_file(position, source.name)
         cells = skipped = 0
-        for table in tables_of(job, file, deadly.contains(position)):
+        for table in tables_of(job, source, deadly.contains(position)):
             if isinstance(table, Skipped):
                 skipped += 1
-                yield "skipped", (file.name, table)
+                yield "skipped", (source.name, table)
             else:
                 cells += segments.add(table)
         reporter.end_file(cells, skipped)
+        position += 1
     reading = time.perf_counter() - begin - segments.seconds
     yield from segments.outcomes()
     yield "seconds", {"read": reading, "build": segments.seconds}
     reporter.finish()
+
+
+def encode_files(
+    job: Job, table: LogicalTable, reporter: ProgressReporter, deadly: Suspects, first: int = 0
+) -> Iterator[EncodedRows | Skipped]:
+    """The rows of each file of a logical table, whose position in the batch begins at `first`; a
+    file that cannot be read is skipped, and none of its rows is used."""
+    for position, member in enumerate(table.files, start=first):
+        reporter.begin_file(position, member.file.name)
+        rows = _encode_member(job, table, member, deadly.contains(position))
+        if isinstance(rows, Skipped):
+            reporter.end_file(0, 1)
+        else:
+            reporter.end_file(rows.rows * len(rows.names), 0)
+        yield rows
+
+
+def _encode_member(
+    job: Job, table: LogicalTable, member: TableFile, deadly: bool
+) -> EncodedRows | Skipped:
+    file = member.file
+    constants = tuple(zip(table.composition.keys, member.partition, strict=False))
+
+    def encode(stream: TableStream, watched: bool) -> EncodedRows:
+        encoders, rows = encode_stream(job, stream, watched)
+        encoders.reverse()  # frees each encoder's memory when its column is done
+        columns = [encoders.pop().to_chunk() for _ in range(len(encoders))]
+        about = (stream.format, stream.dialect, tuple(stream.losses), stream.notes)
+        return EncodedRows(rows, stream.column_names, columns.__getitem__, *about, constants)
+
+    again = partial(open_tables_isolated, Blob.of_file(file), job.limits)
+    streams = _encode_streams(
+        job,
+        file,
+        deadly,
+        partial(open_table_file, table, member, job.limits),
+        again if is_plain_file(table, member) else None,
+        encode,
+    )
+    tables = list(streams)
+    if len(tables) == 1:
+        return tables[0]
+    return Skipped(file.name, "several tables inside", "a file of a larger table must be one table")
 
 
 def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | Skipped]:
@@ -101,22 +169,68 @@ def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | 
 
     A `deadly` file killed an earlier attempt at its batch: it is read in a child right away.
     """
+
+    def encode(stream: TableStream, watched: bool) -> TableData:
+        encoders, rows = encode_stream(job, stream, watched)
+        encoders.reverse()  # frees each encoder's memory when its column is finished
+        columns = tuple(encoders.pop().finish() for _ in range(len(encoders)))
+        about = (stream.format, stream.dialect, tuple(stream.losses), stream.notes)
+        return TableData(stream.name, file.name, rows, columns, *about)
+
+    return _encode_streams(
+        job,
+        file,
+        deadly,
+        lambda: open_tables(file, job.limits),
+        lambda: open_tables_isolated(Blob.of_file(file), job.limits),
+        encode,
+    )
+
+
+Encoded = TypeVar("Encoded")
+_Streams = Callable[[], Iterator[TableStream | Skipped]]
+
+
+def _encode_streams(
+    job: Job,
+    file: SourceFile,
+    deadly: bool,
+    open_first: _Streams,
+    open_again: _Streams | None,
+    encode: Callable[[TableStream, bool], Encoded],
+) -> Iterator[Encoded | Skipped]:
+    """Encode the tables of a file; if that fails, again those that `open_again` reads in a child
+    process, if it can be read in one."""
+
+    def encode_or_skip(stream: TableStream | Skipped, watched: bool) -> Encoded | Skipped:
+        if isinstance(stream, Skipped):
+            return stream
+        try:
+            return encode(stream, watched)
+        except UnreadableFile as problem:
+            return Skipped(stream.name, problem.reason, problem.detail)
+
     done: set[str] = set()
+    failure: Exception | None = None
     if not deadly:
         try:
-            for stream in watch_reader(job, open_tables(file, job.limits)):
-                yield (table := _encode(job, file, stream, watched=True))
-                done.add(table.name)
+            for stream in watch_reader(job, open_first()):
+                yield encode_or_skip(stream, watched=True)
+                done.add(stream.name)
             return
         except (UnreadableFile, MissingDependency) as problem:
             yield _skipped(file, problem)
             return
-        except Exception:  # noqa: BLE001 (any failure: the child reports more)
-            pass
+        except Exception as problem:  # noqa: BLE001 (any failure: the child reports more)
+            failure = problem
+    if open_again is None:
+        detail = "" if failure is None else f"{type(failure).__name__}: {failure}"[:300]
+        yield Skipped(file.name, "reader died" if failure is None else "reader failed", detail)
+        return
     try:
-        for stream in open_tables_isolated(Blob.of_file(file), job.limits):
+        for stream in open_again():
             if stream.name not in done:
-                yield _encode(job, file, stream, watched=False)
+                yield encode_or_skip(stream, watched=False)
     except (UnreadableFile, MissingDependency) as problem:
         yield _skipped(file, problem)
     except Exception as problem:  # noqa: BLE001 (one bad file must not stop the job)
@@ -129,19 +243,29 @@ def _skipped(file: SourceFile, problem: UnreadableFile | MissingDependency) -> S
     return Skipped(file.name, "a library is missing", str(problem))
 
 
-def _encode(
-    job: Job, file: SourceFile, stream: TableStream | Skipped, watched: bool
-) -> TableData | Skipped:
-    if isinstance(stream, Skipped):
-        return stream
-    try:
-        encoders, rows = encode_stream(job, stream, watched)
-    except UnreadableFile as problem:
-        return Skipped(stream.name, problem.reason, problem.detail)
-    encoders.reverse()  # frees each encoder's memory when its column is finished
-    columns = tuple(encoders.pop().finish() for _ in range(len(encoders)))
-    about = (stream.format, stream.dialect, tuple(stream.losses), stream.notes)
-    return TableData(stream.name, file.name, rows, columns, *about)
+def encode_stretches(job: Job, stream: TableStream, most: int) -> Iterator[EncodedRows]:
+    """Encode a table in stretches of about `most` bytes, each with dictionaries of its own."""
+
+    def new_encoders() -> list[ColumnEncoder]:
+        return [ColumnEncoder(name, job.options.rules) for name in stream.column_names]
+
+    def stretch() -> EncodedRows:
+        columns = [encoder.to_chunk() for encoder in encoders]
+        return EncodedRows(
+            rows, stream.column_names, columns.__getitem__, stream.format, notes=stream.notes
+        )
+
+    encoders, rows, size = new_encoders(), 0, 0
+    for batch in watch_reader(job, stream.batches()):
+        rows += batch.num_rows
+        size += batch.nbytes
+        for encoder, column in zip(encoders, batch.columns, strict=True):
+            encoder.append(column)
+        if size >= most:
+            yield stretch()
+            encoders, rows, size = new_encoders(), 0, 0
+    last = stretch()
+    yield replace(last, losses=tuple(stream.losses))
 
 
 def encode_stream(

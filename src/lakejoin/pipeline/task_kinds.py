@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from lakejoin.errors import BuildFailed, LakejoinError, is_disk_full
-from lakejoin.pipeline.chunk_tasks import assemble_table, parse_chunk, scan_cut
+from lakejoin.pipeline.chunk_tasks import (
+    assemble_table,
+    parse_chunk,
+    parse_group,
+    parse_stream,
+    scan_cut,
+)
 from lakejoin.pipeline.graph_tasks import (
     count_pairs,
     find_lost,
@@ -23,6 +29,8 @@ _WORKERS: dict[str, Worker] = {
     "files": read_files,
     "scan": scan_cut,
     "chunk": parse_chunk,
+    "group": parse_group,
+    "stream": parse_stream,
     "assemble": assemble_table,
     "components": complete_segment,
     "merge": merge_segments,

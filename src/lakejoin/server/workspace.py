@@ -66,9 +66,12 @@ class ServedLakeTable:
         return [column.name for column in self.table.columns()]
 
     def info(self) -> TableDescription:
-        """Its description, with the keys of `lakejoin columns --json`."""
+        """Its description, with the keys of `lakejoin columns --json`; what a logical table is made
+        of is a note."""
         described = self.table.to_dict()
-        del described["dialect"]
+        del described["dialect"], described["composition"]
+        if self.table.entry.composition is not None:
+            described["notes"].insert(0, f"made of {self.table.entry.composition}")
         mark_suggested(described["columns"])
         return {"id": str(self.id), **described, "made": None}
 

@@ -5,26 +5,35 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
 from lakejoin.errors import InputError
 from lakejoin.locations import Entry, Location, Problem, split_query
-from lakejoin.model import Skipped, SourceFile
+from lakejoin.model import Skipped, Source, SourceFile
 
+# Folders that only a table of such a format has, in its own folder.
+FORMAT_FOLDERS = {"_delta_log": "delta", "metadata": "iceberg", ".hoodie": "hudi"}
 _MAGIC = re.compile(r"[*?\[]")
 _JOB_LEFTOVERS = ("_SUCCESS", "_temporary", "_started_", "_committed_")
+_SUMMARIES = ("_metadata", "_common_metadata")  # of the Parquet files beside them
 
 
 @dataclass(frozen=True, slots=True)
-class _Root:
-    """One LAKE argument: a label for its folder, and the files found in it."""
+class LakeRoot:
+    """One LAKE argument: its folder with a label, and what was found in it.
+
+    `format_folders` are the folders in it, relative, that may be tables of a format: the names in
+    `FORMAT_FOLDERS` that they contain say of which.
+    """
 
     label: str
-    files: tuple[SourceFile, ...]
+    base: Location
+    sources: tuple[Source, ...]
+    format_folders: Mapping[str, str] = field(default_factory=dict)
 
 
 def list_files(
@@ -48,15 +57,26 @@ def list_files(
     ...     [(f.name, f.size) for f in list_files([folder])]
     [('b.csv', 3)]
     """
-    listing = _Listing([] if problems is None else problems, exclude, follow_links)
+    roots = list_roots(lakes, [] if problems is None else problems, exclude, follow_links)
+    return [source for source in name_uniquely(roots) if isinstance(source, SourceFile)]
+
+
+def list_roots(
+    lakes: Sequence[str],
+    problems: list[Skipped],
+    exclude: Location | None = None,
+    follow_links: bool = False,
+) -> list[LakeRoot]:
+    """The files of each lake, named within it."""
+    listing = _Listing(problems, exclude, follow_links)
     roots = []
     for lake in lakes:
         try:
             roots.append(listing.root(lake))
         except OSError as problem:
             reason = (problem.strerror or str(problem)).partition("\n")[0]
-            raise InputError(f"cannot list {_shown(lake)}: {reason}") from problem
-    return _unique(roots)
+            raise InputError(f"cannot list {shown_name(lake)}: {reason}") from problem
+    return roots
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,31 +87,34 @@ class _Listing:
     exclude: Location | None
     follow_links: bool
 
-    def root(self, lake: str) -> _Root:
+    def root(self, lake: str) -> LakeRoot:
         location = Location.of(lake)
         kind = location.kind()
         if kind == "file":
-            excluded = self._inside_excluded(location)
-            return _Root(_parent_label(location), () if excluded else _single_file(location))
+            files = () if self._inside_excluded(location) else _single_file(location)
+            return LakeRoot(_parent_label(location), _base(location), files)
         if kind == "folder":
             return self._folder(location, None)
         if _glob_start(location) is not None:
             root = self._folder(*_glob_parts(location))
-            if root.files:
+            if root.sources:
                 return root
-            raise InputError(f"nothing matches {_shown(lake)}")
-        raise InputError(f"there is no file or folder {_shown(lake)}")
+            raise InputError(f"nothing matches {shown_name(lake)}")
+        raise InputError(f"there is no file or folder {shown_name(lake)}")
 
-    def _folder(self, base: Location, glob: str | None) -> _Root:
+    def _folder(self, base: Location, glob: str | None) -> LakeRoot:
         """The files below a folder; with a glob, those that match or are in a folder that does."""
-        label = _shown(base.name) or "lake"
+        label = shown_name(base.name) or "lake"
         if self._inside_excluded(base) or base.kind() != "folder":
-            return _Root(label, ())
-        pattern = re.compile(".*" if glob is None else _glob_pattern(glob), re.DOTALL)
+            return LakeRoot(label, base, ())
+        pattern = re.compile(".*" if glob is None else glob_pattern(glob), re.DOTALL)
         parts = [] if glob is None else glob.split("/")
+        format_folders: dict[str, str] = {}
 
         def enter(relative: str) -> bool:
-            last = relative.rpartition("/")[2]
+            folder, _, last = relative.rpartition("/")
+            if last in FORMAT_FOLDERS:  # whether or not a glob matches what is in it
+                format_folders.setdefault(folder, last)
             return (
                 _visible(last)
                 and _may_match(parts, relative.split("/"))
@@ -108,11 +131,11 @@ class _Listing:
         for problem in problems:
             # A folder may contain matches even if its own name is not one.
             if problem.folder or matches(problem):
-                name = _shown(problem.relative)
-                self.problems.append(Skipped(name, problem.reason, _shown(problem.detail)))
+                name = shown_name(problem.relative)
+                self.problems.append(Skipped(name, problem.reason, shown_name(problem.detail)))
         if glob is not None:
             entries.sort(key=lambda entry: entry.relative)
-        return _Root(label, tuple(_sources(base, entries)))
+        return LakeRoot(label, base, tuple(_sources(base, entries)), format_folders)
 
     def _is_excluded(self, folder: Location) -> bool:
         """Whether this folder is the excluded one, or a link to it."""
@@ -150,7 +173,7 @@ def _glob_parts(location: Location) -> tuple[Location, str]:
     return folder, "/".join(parts[start:])
 
 
-def _glob_pattern(text: str) -> str:
+def glob_pattern(text: str) -> str:
     """A glob as a pattern over relative paths; everything below a match matches too."""
     out = []
     for token in re.findall(r"\*\*/?|\*|\?|\[[^]]+\]|[^*?\[]+|\[", text):
@@ -172,26 +195,26 @@ def _may_match(glob: list[str], folder: list[str]) -> bool:
     for pattern, name in zip(glob, folder, strict=False):
         if "**" in pattern:
             return True
-        if not re.fullmatch(_glob_pattern(pattern), name, re.DOTALL):
+        if not re.fullmatch(glob_pattern(pattern), name, re.DOTALL):
             return False
     return True
 
 
 def _visible(name: str) -> bool:
-    return not name.startswith((".", *_JOB_LEFTOVERS))
+    return not name.startswith((".", *_JOB_LEFTOVERS)) and name not in _SUMMARIES
 
 
 def _sources(base: Location, entries: Iterable[Entry]) -> Iterator[SourceFile]:
     taken: set[str] = set()
     for entry in entries:
-        name = _free(_shown(entry.relative), taken)
+        name = free_name(shown_name(entry.relative), taken)
         yield SourceFile(name, _uri(base / entry.relative), entry.size, entry.mtime_ns)
 
 
-def _shown(name: str) -> str:
+def shown_name(name: str) -> str:
     """A name as valid text: bytes that are not UTF-8 become escapes.
 
-    >>> _shown("caf\\udce9.csv")
+    >>> shown_name("caf\\udce9.csv")
     'caf\\\\xe9.csv'
     """
     return os.fsencode(name).decode("utf-8", "backslashreplace") if _is_odd(name) else name
@@ -214,51 +237,59 @@ def _is_odd(text: str) -> bool:
 
 def _single_file(file: Location) -> tuple[SourceFile]:
     entry = file.entry()
-    return (SourceFile(_shown(file.name), _uri(file), entry.size, entry.mtime_ns),)
+    return (SourceFile(shown_name(file.name), _uri(file), entry.size, entry.mtime_ns),)
 
 
 def _parent_label(file: Location) -> str:
     head = file.uri if file.local else split_query(file.uri)[0]
-    return _shown(head.rpartition("/")[0].rpartition("/")[2]) or "lake"
+    return shown_name(head.rpartition("/")[0].rpartition("/")[2]) or "lake"
 
 
-def _unique(roots: list[_Root]) -> list[SourceFile]:
-    """One list in which no file and no name repeats.
+def name_uniquely(roots: Sequence[LakeRoot]) -> list[Source]:
+    """What is in the lakes, as one list in which nothing and no name repeats.
 
     Lakes whose names are all unique keep them; the names of the others start with a label, which
     is numbered until all are free. The order of the lakes decides, so that the same lakes always
     get the same names.
     """
-    fresh: list[list[SourceFile]] = []
+    fresh: list[list[Source]] = []
     seen: set[str] = set()
     for root in roots:
-        fresh.append([f for f in root.files if f.uri not in seen])
+        fresh.append([f for f in root.sources if f.uri not in seen])
         seen.update(f.uri for f in fresh[-1])
-    owners = Counter(f.name for files in fresh for f in files)
-    shared = [any(owners[f.name] > 1 for f in files) for files in fresh]
+    owners = Counter(f.name for sources in fresh for f in sources)
+    shared = [any(owners[f.name] > 1 for f in sources) for sources in fresh]
     taken = {
         f.name
-        for files, is_shared in zip(fresh, shared, strict=True)
+        for sources, is_shared in zip(fresh, shared, strict=True)
         if not is_shared
-        for f in files
+        for f in sources
     }
     labels: set[str] = set()
-    result: list[SourceFile] = []
-    for root, files, is_shared in zip(roots, fresh, shared, strict=True):
+    result: list[Source] = []
+    for root, sources, is_shared in zip(roots, fresh, shared, strict=True):
         if is_shared:
             label = next(
                 label
                 for label in _numbered(root.label)
-                if label not in labels and not any(f"{label}/{f.name}" in taken for f in files)
+                if label not in labels and not any(f"{label}/{f.name}" in taken for f in sources)
             )
             labels.add(label)
-            files = [replace(f, name=f"{label}/{f.name}") for f in files]  # noqa: PLW2901
-            taken.update(f.name for f in files)
-        result.extend(files)
+            sources = [_labelled(f, label) for f in sources]  # noqa: PLW2901
+            taken.update(f.name for f in sources)
+        result.extend(sources)
     return result
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _labelled(source: Source, label: str) -> Source:
+    name = f"{label}/{source.name}"
+    if isinstance(source, SourceFile):
+        return replace(source, name=name)
+    files = (replace(f, file=replace(f.file, name=f"{label}/{f.file.name}")) for f in source.files)
+    return replace(source, name=name, files=tuple(files))
+
+
+def free_name(name: str, taken: set[str]) -> str:
     """The name, numbered if it is taken; marks it as taken."""
     free = next(candidate for candidate in _numbered(name) if candidate not in taken)
     taken.add(free)
@@ -274,7 +305,7 @@ def find_file(lakes: Sequence[str], name: str) -> Location | None:
     bases = [_base(Location.of(lake)) for lake in lakes]
     label, _, below = name.partition("/")
     base_name, _, number = label.partition("~")
-    labelled = [base for base in bases if below and _shown(base.name) == base_name]
+    labelled = [base for base in bases if below and shown_name(base.name) == base_name]
     rank = int(number) - 1 if number.isdecimal() else 0
     candidates = [base / below for base in labelled[rank : rank + 1]] if len(bases) > 1 else []
     candidates += [base / name for base in bases]
@@ -292,7 +323,7 @@ def possible_names(lakes: Sequence[str], file: Location) -> list[str]:
     for base in (_base(Location.of(lake)) for lake in lakes):
         below = file.uri.removeprefix(base.uri.rstrip("/") + "/")
         if below != file.uri:
-            plain = _shown(base.name)
+            plain = shown_name(base.name)
             numbered = [f"{plain}~{number}" for number in range(1, len(lakes) + 1)]
             labels = [plain, *numbered] if len(lakes) > 1 else []
             names += [*(f"{label}/{below}" for label in labels), below]

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from lakejoin.model import ColumnData, ColumnProfile, ColumnType, Dialect, Loss, TableData
+from lakejoin.model import (
+    ColumnData,
+    ColumnProfile,
+    ColumnType,
+    Composition,
+    Dialect,
+    Loss,
+    TableData,
+)
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
 if TYPE_CHECKING:
@@ -35,6 +43,7 @@ class TableEntry:
     dialect: Dialect | None
     losses: tuple[Loss, ...]
     notes: tuple[str, ...] = ()
+    composition: Composition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,8 @@ class CatalogWriter:
                 "notes": json.dumps(table.notes),
             }
         )
+        if table.composition is not None:
+            self._tables[-1]["composition"] = json.dumps(asdict(table.composition))
 
     def add_column(self, column: ColumnData, indexed: bool) -> None:
         profile = {name: getattr(column.profile, name) for name in _PROFILE}
@@ -75,7 +86,10 @@ class CatalogWriter:
     def write(self, out: ArrayFileWriter) -> None:
         import pyarrow as pa
 
-        out.add("tables", table_to_bytes(pa.Table.from_pylist(self._tables, _table_schema())))
+        schema = _table_schema()
+        if any("composition" in table for table in self._tables):
+            schema = schema.append(pa.field("composition", pa.string()))
+        out.add("tables", table_to_bytes(pa.Table.from_pylist(self._tables, schema)))
         out.add("columns", table_to_bytes(pa.Table.from_pylist(self._columns, _column_schema())))
 
 
@@ -157,7 +171,11 @@ class Catalog:
             dialect = Dialect(**{**dialect, "opinions": tuple(dialect["opinions"])})
         losses = tuple(Loss(**loss) for loss in json.loads(row["losses"]))
         notes = tuple(json.loads(row.get("notes") or "[]"))  # missing in older catalogs
-        parsed = {"dialect": dialect, "losses": losses, "notes": notes}
+        composed = json.loads(row.get("composition") or "null")  # only where a table has one
+        if composed is not None:
+            lists = {key: tuple(composed[key]) for key in ("keys", "members")}
+            composed = Composition(**{**composed, **lists})
+        parsed = {"dialect": dialect, "losses": losses, "notes": notes, "composition": composed}
         return TableEntry(table_id, **{**row, **parsed})
 
     def _read_columns(self, table: TableEntry) -> Iterator[ColumnEntry]:

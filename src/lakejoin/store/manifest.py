@@ -32,7 +32,8 @@ class IndexOptions:
     `rules` say how values are folded, `all_columns` whether decimals and booleans are searched too,
     `permutations` how many entries a signature has, and `super_keys` how rows are filtered.
     `parts` are the optional features of the index, from `FEATURES`; None if not decided yet, as in
-    older indexes. `meaning` says how vectors are computed, if there are any.
+    older indexes. `meaning` says how vectors are computed, if there are any. `exclude` are globs of
+    files that are not read.
     """
 
     rules: ValueRules = field(default_factory=ValueRules)
@@ -41,6 +42,7 @@ class IndexOptions:
     super_keys: SuperKeyOptions = field(default_factory=SuperKeyOptions)
     parts: tuple[str, ...] | None = None
     meaning: MeaningOptions | None = None
+    exclude: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
             options.get("permutations", PERMUTATIONS),  # missing in older manifests
             SuperKeyOptions(bits=options.get("super_keys", {}).get("bits", SuperKeyOptions().bits)),
             *_parts(options),
+            tuple(options.get("exclude", ())),
         ),
         segments=tuple(segment_from_json(s) for s in body["segments"]),
         files=NamedFile(**body["files"]) if body["files"] else None,

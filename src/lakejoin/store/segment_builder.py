@@ -266,6 +266,7 @@ def live_tables(segment: Segment) -> Iterator[TableData]:
             entry.dialect,
             entry.losses,
             entry.notes,
+            entry.composition,
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lakejoin.locations import Location
-from lakejoin.model import Skipped, SourceFile
+from lakejoin.model import Skipped, Source
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.catalog import table_from_bytes, table_to_bytes
 from lakejoin.store.index_records import NamedFile
@@ -14,7 +14,7 @@ from lakejoin.store.index_records import NamedFile
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """The state of a file when it was indexed, to detect changes.
+    """The state of a file or logical table when it was indexed, to detect changes.
 
     `skipped` lists the file itself, or parts of it, that gave no table.
     """
@@ -23,7 +23,7 @@ class SourceState:
     mtime_ns: int
     skipped: tuple[Skipped, ...] = ()
 
-    def same_as(self, file: SourceFile) -> bool:
+    def same_as(self, file: Source) -> bool:
         return self.size == file.size and self.mtime_ns == file.mtime_ns
 
 

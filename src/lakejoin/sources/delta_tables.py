@@ -1,0 +1,102 @@
+"""Delta tables, read with delta-rs: the files and the rows of one version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from lakejoin.errors import MissingDependency, UnreadableFile
+from lakejoin.formats.table_stream import TableStream, first_line_of
+from lakejoin.locations import Location, split_query
+from lakejoin.model import Composition, LogicalTable, ReadLimits, SourceFile, TableFile
+from lakejoin.sources.partitioned_folders import stamp_text
+from lakejoin.values.column_names import unique_names
+from lakejoin.values.plain_columns import Losses, print_array, repair_batch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DAMAGED_DELTA = "damaged Delta table"
+# Features of a table that leave its files plain Parquet, with all rows and the names of the table.
+_PLAIN_FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
+
+
+def list_delta_table(name: str, folder: Location) -> LogicalTable:
+    """The newest version of the Delta table in a folder."""
+    table = _open(name, folder.uri, None)
+    version, schema = table.version(), table.schema()
+    columns = tuple(field.name for field in schema.fields)
+    keys = tuple(table.metadata().partition_columns)
+    files, size = _files(name, folder, table, keys)
+    stamp = stamp_text(f"delta {table.metadata().id} {version}")
+    composition = Composition("delta", len(files), keys, str(version))
+    if not _has_plain_files(table.protocol()):
+        # Read by delta-rs as a whole, since rows of its files may be deleted or columns renamed.
+        whole = SourceFile(name, folder.uri, size, stamp)
+        return LogicalTable(
+            name, folder.uri, size, stamp, composition, (TableFile(whole),), columns
+        )
+    return LogicalTable(name, folder.uri, size, stamp, composition, tuple(files), columns)
+
+
+def _has_plain_files(protocol: Any) -> bool:
+    """Whether the files of a table are as they look: version 2 may have renamed columns, and
+    version 3 names its features."""
+    if protocol.min_reader_version < 3:
+        return bool(protocol.min_reader_version == 1)
+    return set(protocol.reader_features or ()) <= _PLAIN_FEATURES
+
+
+def _files(
+    name: str, folder: Location, table: Any, keys: tuple[str, ...]
+) -> tuple[list[TableFile], int]:
+    import pyarrow as pa
+
+    actions = pa.table(table.get_add_actions(flatten=True))
+    paths, sizes = actions["path"].to_pylist(), actions["size_bytes"].to_pylist()
+    times = actions["modification_time"].to_pylist()
+    values = [
+        print_array(actions[f"partition.{key}"].combine_chunks()).to_pylist()
+        if f"partition.{key}" in actions.column_names
+        else [None] * len(paths)
+        for key in keys
+    ]
+    files = []
+    for row, path in enumerate(paths):
+        absolute = "://" in path or path.startswith("/")
+        where = Location.of(path) if absolute else folder / unquote(path)
+        file = SourceFile(f"{name}/{path}", where.uri, sizes[row], times[row])
+        files.append(TableFile(file, tuple(column[row] for column in values)))
+    return sorted(files, key=lambda f: f.file.name), sum(sizes)
+
+
+def open_delta_table(table: LogicalTable, limits: ReadLimits) -> TableStream:
+    """All rows of a Delta table, in no certain order, without deleted ones and under the names that
+    columns have now."""
+    names, notes = unique_names(list(table.columns))
+
+    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        opened = _open(table.name, table.uri, int(table.composition.version))
+        try:
+            for batch in pa.RecordBatchReader.from_stream(opened.scan(list(table.columns))):
+                yield repair_batch(batch.rename_columns(list(names)), losses)
+        except Exception as problem:  # the library raises errors of many kinds
+            raise UnreadableFile(table.name, DAMAGED_DELTA, first_line_of(problem)) from problem
+
+    return TableStream(table.name, "delta", names, reading, None, notes, limits)
+
+
+def _open(name: str, uri: str, version: int | None) -> Any:
+    try:
+        from deltalake import DeltaTable
+    except ImportError:
+        raise MissingDependency(
+            "reading Delta tables needs deltalake: pip install 'lakejoin[lakes]'"
+        ) from None
+    try:
+        return DeltaTable(split_query(uri)[0], version=version)
+    except Exception as problem:
+        raise UnreadableFile(name, DAMAGED_DELTA, first_line_of(problem)) from problem

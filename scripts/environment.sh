@@ -48,7 +48,9 @@ PYTHONPATH=src .venv/bin/python -m lakejoin.kernels.library_build >build/kernels
 install "$name"
 pip install --no-deps --no-build-isolation --editable .
 
-if ! .venv/bin/python -m lakejoin.spark.java >/dev/null 2>&1; then
+# Only Spark needs Java, and only the tests need Spark.
+if .venv/bin/python -c 'import pyspark' 2>/dev/null &&
+  ! .venv/bin/python -m lakejoin.spark.java >/dev/null 2>&1; then
   say "no Java 17 or newer here: installing one into .venv from requirements/java.txt"
   install java
   .venv/bin/python -m lakejoin.spark.java >/dev/null

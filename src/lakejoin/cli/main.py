@@ -26,6 +26,7 @@ _GROUPS = {
         "show": "show the first rows of a table",
         "skipped": "list the files that were skipped, and why",
         "check": "verify the files of the index",
+        "doctor": "show what is installed, what is missing, and what that costs",
     },
     "Find tables": {
         "search": "find tables that join with yours, and what they add",
@@ -55,7 +56,7 @@ _READERS = ("info", "tables", "columns", "show", "skipped", "check")
 _SEARCHES = ("search", *_GROUPS["Find tables with one engine"])
 # A module is imported only when its command runs or shows help.
 _MODULES = {
-    **{name: f"{name}_command" for name in ("demo", "union", "enrich")},
+    **{name: f"{name}_command" for name in ("demo", "doctor", "union", "enrich")},
     **dict.fromkeys(("index", "compact"), "build_commands"),
     **dict.fromkeys(_READERS, "lake_commands"),
     **dict.fromkeys(_SEARCHES, "search_commands"),
@@ -135,7 +136,7 @@ class _LazyGroup(click.Group):
 def cli() -> None:
     """Find the tables in a data lake that join with yours, see why, and join them.
 
-    The index is ./.lakejoin, or what $LAKEJOIN_INDEX or --index names. Every command takes --json.
+    The index: --index, $LAKEJOIN_INDEX or ./.lakejoin. Every command has --json.
     """
 
 

@@ -63,11 +63,11 @@ def test_a_missing_extra_has_its_cost_and_its_remedy(monkeypatch: pytest.MonkeyP
 
 def test_it_says_what_indexes_a_lake_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "_candidates", lambda: [])
-    monkeypatch.setattr("lakejoin.spark.engine_choice.find_spec", lambda name: name)
+    monkeypatch.setattr("lakejoin.spark.java.find_spec", lambda name: name)
     engine = parts()["engine"]
     assert engine["found"].startswith("local processes for lakes of any size")
     assert "Spark needs Java 17 or newer and none was found" in engine["cost"]
-    monkeypatch.setattr("lakejoin.spark.engine_choice.find_spec", lambda name: None)
+    monkeypatch.setattr("lakejoin.spark.java.find_spec", lambda name: None)
     assert "pip install 'lakejoin[spark]'" in parts()["engine"]["cost"]
 
 

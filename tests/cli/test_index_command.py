@@ -254,6 +254,7 @@ def test_a_file_of_word_vectors_is_known_by_its_path_and_content(
     words.write_text("bern 1 0 0\noslo 0 1 0\nnorway 0 0.8 0.2\n")
     (lake / "more.csv").write_text("x,y\na,b\nc,d\n")
     monkeypatch.chdir(lake)
+    monkeypatch.setenv("LAKEJOIN_ENCODER", str(words))  # a path is opened only if it is named
     assert f"recompute all vectors with: lakejoin index --encoder {words}" in INDEX.refused(
         "--index", place
     )

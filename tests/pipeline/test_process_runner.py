@@ -22,8 +22,8 @@ from lakejoin.pipeline import process_runner
 from lakejoin.pipeline.build import BuildReport
 from lakejoin.pipeline.compaction import compact_index
 from lakejoin.pipeline.graph_build import build_graph
+from lakejoin.pipeline.machine_limits import choose_processes, usable_memory
 from lakejoin.pipeline.options import BuildOptions
-from lakejoin.pipeline.process_runner import choose_processes, usable_memory
 from lakejoin.spark import Cluster
 from lakejoin.spark.engine_choice import choose_engine
 from lakejoin.store.graph_files import GraphOptions
@@ -306,10 +306,10 @@ def test_large_work_runs_in_local_processes_where_spark_is_missing(
 
     monkeypatch.setattr(engine_choice, "LOCAL_BYTES", 10)
     if missing == "pyspark":
-        monkeypatch.setattr(engine_choice, "find_spec", lambda name: None)
+        monkeypatch.setattr(java, "find_spec", lambda name: None)
         reason = "Spark is not installed; pip install 'lakejoin[spark]' adds it"
     else:
-        monkeypatch.setattr(engine_choice, "find_spec", lambda name: name)
+        monkeypatch.setattr(java, "find_spec", lambda name: name)
         monkeypatch.setattr(java, "_candidates", lambda: [])
         reason = "Spark needs Java 17 or newer and none was found"
     engine, (note,) = chosen(lake, tmp_path)

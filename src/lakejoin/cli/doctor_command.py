@@ -68,7 +68,7 @@ class Finding:
 def doctor_command(context: click.Context, as_json: bool) -> None:
     """Show what is installed, what is missing, and what that costs.
 
-    It loads no library and starts nothing; the exit code is 4 if lakejoin cannot work at all.
+    It starts nothing; the exit code is 4 if lakejoin cannot work at all.
     """
     findings = [_examine_python(), _examine_kernels(), _examine_engine(), _examine_page()]
     findings += [_examine_extra(name, extra) for name, extra in EXTRAS.items()]
@@ -111,9 +111,8 @@ def _examine_kernels() -> Finding:
 
 def _examine_engine() -> Finding:
     """Who indexes a lake here."""
-    from lakejoin.pipeline.process_runner import usable_cores, usable_memory
-    from lakejoin.spark.engine_choice import LOCAL_BYTES, describe_missing_spark
-    from lakejoin.spark.java import find_java
+    from lakejoin.pipeline.machine_limits import LOCAL_BYTES, usable_cores, usable_memory
+    from lakejoin.spark.java import describe_missing_spark, find_java
 
     machine = f"{usable_cores()} cores, {size(usable_memory())} of memory"
     limit = f"{LOCAL_BYTES >> 20} MB"

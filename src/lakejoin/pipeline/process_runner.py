@@ -11,55 +11,23 @@ import contextlib
 import os
 import pickle
 import signal
-import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from lakejoin.encoders.factory import ENCODER_NAMES
 from lakejoin.errors import BuildFailed
+from lakejoin.pipeline import task_process
 from lakejoin.pipeline.job import Job, Outcome
+from lakejoin.pipeline.machine_limits import choose_processes, usable_cores, usable_memory
 from lakejoin.pipeline.task_kinds import check_outcomes
+from lakejoin.pipeline.task_process import WITH_PANDAS, read_message, write_message
 from lakejoin.pipeline.task_progress import Listener, Progress, watch_progress
 
-LENGTH = struct.Struct(">Q")  # before each message between this process and the others
-_MODULE = "lakejoin.pipeline.task_process"
 _TRIES = 4
-_MOST_MEMORY = 3 << 30  # a process with the largest segment
-_LEAST_MEMORY = 300 << 20  # a process with little to do
-_EXPANSION = 8  # bytes of memory for a byte of what is read
-
-
-def usable_cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def usable_memory() -> int:
-    """The bytes of memory that this machine or its container has."""
-    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    for name in ("memory.max", "memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):  # no container, or one without a limit
-            limits.append(int(Path("/sys/fs/cgroup", name).read_text()))
-    return min(limits)
-
-
-def choose_processes(work_bytes: int, cores: int, memory: int) -> int:
-    """One process for each core, or as many as the memory is enough for.
-
-    >>> [choose_processes(work << 20, 8, 4 << 30) for work in (1, 512, 100_000)]
-    [8, 1, 1]
-    >>> choose_processes(512 << 20, 8, 32 << 30)
-    8
-    """
-    for processes in range(cores, 1, -1):
-        need = _LEAST_MEMORY + _EXPANSION * work_bytes // processes
-        if processes * min(need, _MOST_MEMORY) <= memory:
-            return processes
-    return 1
 
 
 @contextlib.contextmanager
@@ -124,7 +92,7 @@ class ProcessRunner:
     def _run_batch(self, job: Job, batch: int) -> list[Outcome]:
         reason = ""
         for _ in range(_TRIES):
-            process = self._take()
+            process = self._take(_needs_pandas(job))
             try:
                 outcomes, reason = process.run(job, batch)
             except (OSError, EOFError):
@@ -140,24 +108,31 @@ class ProcessRunner:
             f"a task failed {_TRIES} times: {reason}; the previous index is untouched"
         )
 
-    def _take(self) -> _TaskProcess:
+    def _take(self, with_pandas: bool) -> _TaskProcess:
         with self._lock:
             if self._closed:
                 raise BuildFailed("the build was stopped; the previous index is untouched")
             if self._idle:
                 return self._idle.pop()
-            process = _TaskProcess()
+            process = _TaskProcess(with_pandas)
             self._all.add(process)
             return process
+
+
+def _needs_pandas(job: Job) -> bool:
+    """Whether an encoder of the user's, which may use pandas, runs in the tasks."""
+    meaning = job.options.meaning
+    return meaning is not None and meaning.encoder not in ENCODER_NAMES
 
 
 class _TaskProcess:
     """A process of `task_process`, in a session of its own: Ctrl-C reaches only its parent."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_pandas: bool) -> None:
+        arguments = [WITH_PANDAS] if with_pandas else []
         python_path = os.pathsep.join(folder for folder in sys.path if folder)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", _MODULE],
+            [sys.executable, "-m", task_process.__name__, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # One process a core, as on Spark: no library starts threads of its own.
@@ -184,22 +159,3 @@ class _TaskProcess:
             with contextlib.suppress(OSError):
                 pipe.close()
         return f"signal {-code}" if code < 0 else f"exit code {code}"
-
-
-def write_message(file: IO[bytes], body: bytes) -> None:
-    """Write a message of any length."""
-    file.write(LENGTH.pack(len(body)))
-    file.write(body)
-    file.flush()
-
-
-def read_message(file: IO[bytes]) -> bytes:
-    """Read a message; raises EOFError if the other side has gone."""
-    head = file.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        raise EOFError
-    (length,) = LENGTH.unpack(head)
-    body = file.read(length)
-    if len(body) < length:
-        raise EOFError
-    return body

@@ -5,23 +5,29 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import struct
+import sys
 import threading
 from queue import SimpleQueue
-from typing import IO
+from typing import IO, Any
 
-from lakejoin.pipeline.job import Outcome
-from lakejoin.pipeline.process_runner import read_message, write_message
-from lakejoin.pipeline.task_kinds import run_batch
+from lakejoin.own_process import prepare_process
+
+WITH_PANDAS = "--with-pandas"
+_LENGTH = struct.Struct(">Q")  # before each message between the processes
 
 
 def _main() -> None:
+    prepare_process(with_pandas=WITH_PANDAS in sys.argv)
+    from lakejoin.pipeline.task_kinds import run_batch
+
     requests, answers = _take_pipes()
     waiting: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     while True:
         body = waiting.get()
         job, batch = pickle.loads(body)
-        outcomes: list[Outcome] = []
+        outcomes: list[Any] = []
         reason = ""
         try:
             outcomes = list(run_batch(job, batch))
@@ -49,6 +55,25 @@ def _receive(requests: IO[bytes], waiting: SimpleQueue[bytes]) -> None:
         if os.getpid() == os.getpgid(0):
             os.killpg(0, signal.SIGKILL)  # with a reader that it may have started
         os._exit(1)
+
+
+def write_message(file: IO[bytes], body: bytes) -> None:
+    """Write a message of any length."""
+    file.write(_LENGTH.pack(len(body)))
+    file.write(body)
+    file.flush()
+
+
+def read_message(file: IO[bytes]) -> bytes:
+    """Read a message; raises EOFError if the other side has gone."""
+    head = file.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    body = file.read(length)
+    if len(body) < length:
+        raise EOFError
+    return body
 
 
 if __name__ == "__main__":

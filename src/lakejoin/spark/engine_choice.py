@@ -9,17 +9,15 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import AbstractContextManager
-from importlib.util import find_spec
 from typing import Any
 
-from lakejoin.errors import InputError, MissingDependency
+from lakejoin.errors import InputError
 from lakejoin.pipeline.job import StartRunner, TaskRunner
+from lakejoin.pipeline.machine_limits import LOCAL_BYTES
 from lakejoin.pipeline.process_runner import start_processes
 from lakejoin.pipeline.task_progress import Listener
-from lakejoin.spark.java import find_java
+from lakejoin.spark.java import describe_missing_spark
 from lakejoin.spark.task_runner import Cluster
-
-LOCAL_BYTES = 512 << 20  # of files to read, or of segments to work on: from here on, Spark's
 
 
 def choose_engine(engine: str | None = None, cluster: Cluster | None = None) -> StartRunner:
@@ -64,14 +62,3 @@ def _runs_in_spark() -> bool:
         return False
     found = sessions.SparkSession
     return bool(found.getActiveSession() or getattr(found, "_instantiatedSession", None))
-
-
-def describe_missing_spark() -> str:
-    """Why Spark cannot start here, and the way out; empty if nothing is missing."""
-    if find_spec("pyspark") is None:
-        return "Spark is not installed; pip install 'lakejoin[spark]' adds it"
-    try:
-        find_java()
-    except MissingDependency as problem:
-        return str(problem)
-    return ""

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, MissingDependency
-from lakejoin.pipeline.process_runner import usable_cores
+from lakejoin.own_process import allow_pandas
+from lakejoin.pipeline.machine_limits import usable_cores
 from lakejoin.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def open_session(
 
 
 def _running_session() -> SparkSession | None:
+    allow_pandas()  # PySpark needs it
     _require_pyspark()
     from pyspark.sql import SparkSession
 

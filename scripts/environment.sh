@@ -28,9 +28,12 @@ pip() {
   .venv/bin/python -m pip --disable-pip-version-check --quiet "$@"
 }
 
-# Hashes are checked for every file; nothing is resolved, so nothing else can come in.
+# Hashes are checked for every file; nothing is resolved, so nothing else can come in. Modules are
+# compiled to bytecode when they are first imported: most never are.
+compile=--no-compile
+if [ -n "${PYTHONDONTWRITEBYTECODE:-}" ]; then compile=--compile; fi
 install() {
-  pip install --require-hashes --no-deps --no-build-isolation -r "requirements/$1.txt"
+  pip install $compile --require-hashes --no-deps --no-build-isolation -r "requirements/$1.txt"
 }
 
 if ! .venv/bin/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then

@@ -35,6 +35,7 @@ EXTRAS = {
         ("fastavro", "python-calamine", "fsspec"),
         "Avro and Excel files are skipped, and only S3, GCS, Azure and HDFS are reached",
     ),
+    "lakes": Extra(("deltalake", "pyiceberg"), "Delta and Iceberg tables are skipped"),
     "meaning": Extra(("wordllama",), "values that mean the same are not found"),
     "join": Extra(("pydivsufsort",), "joins learn no rewriting of values"),
     "ml": Extra(("scikit-learn",), "no `lakejoin enrich`, no LakeJoiner"),

@@ -13,7 +13,11 @@ WEB := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
-demo: .venv/demo.done .venv/page.done kernels ## make a real lake, index it with Spark, and show what you get
+# While the kernels still compile, the page is built and the lake is written.
+demo: .venv/demo.done ## make a real lake, index it, and show what you get
+	@$(MAKE) --no-print-directory .venv/page.done & page=$$!; \
+	$(VENV)/python -m lakejoin.cli.demo_lake demo-lake && wait $$page
+	@$(MAKE) --no-print-directory kernels
 	@$(VENV)/lakejoin demo
 
 test: lint .venv/page.done kernels ## check style and types, and run every test

@@ -28,9 +28,12 @@ pip() {
   .venv/bin/python -m pip --disable-pip-version-check --quiet "$@"
 }
 
-# Hashes are checked for every file; nothing is resolved, so nothing else can come in.
+# Hashes are checked for every file; nothing is resolved, so nothing else can come in. Modules are
+# compiled to bytecode when they are first imported: most never are.
+compile=--no-compile
+if [ -n "${PYTHONDONTWRITEBYTECODE:-}" ]; then compile=--compile; fi
 install() {
-  pip install --require-hashes --no-deps --no-build-isolation -r "requirements/$1.txt"
+  pip install $compile --require-hashes --no-deps --no-build-isolation -r "requirements/$1.txt"
 }
 
 if ! .venv/bin/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
@@ -48,7 +51,9 @@ PYTHONPATH=src .venv/bin/python -m lakejoin.kernels.library_build >build/kernels
 install "$name"
 pip install --no-deps --no-build-isolation --editable .
 
-if ! .venv/bin/python -m lakejoin.spark.java >/dev/null 2>&1; then
+# Only Spark needs Java, and only the tests need Spark.
+if .venv/bin/python -c 'import pyspark' 2>/dev/null &&
+  ! .venv/bin/python -m lakejoin.spark.java >/dev/null 2>&1; then
   say "no Java 17 or newer here: installing one into .venv from requirements/java.txt"
   install java
   .venv/bin/python -m lakejoin.spark.java >/dev/null

@@ -46,7 +46,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("formats",),
     ("values", "store", "encoders", "signals"),
     ("kernels", "locations"),
-    ("text_format", "quoting", "model"),
+    ("text_format", "quoting", "model", "own_process"),
     ("errors",),
 )
 RANK = {layer: rank for rank, layers in enumerate(LAYERS) for layer in layers}

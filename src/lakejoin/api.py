@@ -38,8 +38,10 @@ def index(
 
     `lake` is a file, a folder, a glob, or several of them; by default, the files that the index was
     built from. `spark` is your Spark session, which is left running, or a `Cluster` that says
-    where to start one. Without it, the running session is used, or one is started on this machine
-    and stopped again.
+    where to start one. Without it, the session that runs in this process is used. If there is none,
+    local processes read up to 512 MB of new and changed files, and more if Spark or Java is
+    missing; otherwise a session is started on this machine and stopped again.
+    `BuildOptions(engine="local")` or `"spark"` chooses one of both.
 
     `parts` adds what searches by "meaning" and by "distance" need; an empty list removes both. By
     default an index keeps the parts it has, and a new index of a small lake gets both. `encoder`
@@ -52,8 +54,10 @@ def index(
     """
     from lakejoin.pipeline.build import build_index
     from lakejoin.pipeline.options import BuildOptions
+    from lakejoin.spark.engine_choice import choose_engine
     from lakejoin.spark.task_runner import Cluster
 
+    cluster = spark if spark is None or isinstance(spark, Cluster) else Cluster(spark)
     options = options or BuildOptions()
     if parts is not None:
         options = replace(options, parts=(parts,) if isinstance(parts, str) else tuple(parts))
@@ -64,7 +68,7 @@ def index(
         [os.fspath(path) for path in lakes],
         index_location(index),
         options,
-        (spark if isinstance(spark, Cluster) else Cluster(spark)).start,
+        choose_engine(options.engine, cluster),
         listener or (lambda progress: None),
     )
 

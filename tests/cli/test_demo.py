@@ -17,6 +17,7 @@ from lakejoin.cli import build_commands
 from lakejoin.cli import demo_command as demo
 from lakejoin.cli.demo_command import TOUR, demo_command
 from lakejoin.cli.demo_lake import DemoLake
+from lakejoin.cli.options import EngineRun
 from lakejoin.errors import MissingDependency
 from lakejoin.pipeline.build import BuildReport
 
@@ -80,9 +81,9 @@ def test_json_is_one_object_and_quiet(
     asked: list[tuple[object, ...]] = []
 
     def build(
-        lakes: object, home: object, master: object, conf: object, options: Any, quiet: bool
+        lakes: object, home: object, where: EngineRun, options: Any, quiet: bool
     ) -> BuildReport:
-        asked.append((lakes, home, master, options.full, quiet))
+        asked.append((lakes, home, where.master, options.full, quiet))
         return index(lake)
 
     monkeypatch.setattr(build_commands, "run_build", build)

@@ -63,7 +63,13 @@ def test_info_needs_no_library(home: Path, command: str) -> None:
     assert loaded_by(home, *command.split()) == set()
 
 
-@pytest.mark.parametrize("command", ["info", "search", "overlap", "join", "relations", "mcp"])
+def test_the_doctor_needs_nothing_but_what_the_kernels_do(home: Path) -> None:
+    assert loaded_by(home, "doctor") == {"numpy"}
+
+
+@pytest.mark.parametrize(
+    "command", ["index", "compact", "info", "doctor", "search", "overlap", "join", "serve", "mcp"]
+)
 def test_help_needs_no_library(home: Path, command: str) -> None:
     assert loaded_by(home, command, "--help") == set()
 
@@ -72,6 +78,16 @@ def test_a_join_loads_neither_predicates_nor_readers_of_remote_files(home: Path)
     loaded = modules_of(home, "join", "mine.csv", "lake/towns.csv")
     assert not [one for one in loaded if one.startswith("lakejoin.joins.predicates")]
     assert not loaded & {"pyarrow.fs", "pyarrow.parquet", "pyarrow.dataset", "ssl"}
+
+
+@pytest.mark.parametrize("command", ["overlap mine.csv --on town --index index", "index lake"])
+def test_most_functions_of_arrow_are_never_made(home: Path, command: str) -> None:
+    """`pyarrow.compute` writes the documentation of all functions that it makes."""
+    script = f"{RUN}\nimport pyarrow.compute\nprint(len(vars(pyarrow.compute)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command.split()], cwd=home, capture_output=True, text=True
+    )
+    assert int(done.stdout.splitlines()[-1]) < 200, done.stderr
 
 
 def test_a_search_loads_no_readers_of_remote_files(home: Path) -> None:
@@ -94,6 +110,10 @@ def test_a_search_loads_no_readers_of_remote_files(home: Path) -> None:
         "join mine.csv lake/towns.csv",
         "predicates mine.csv lake/towns.csv",
         "relations lake",
+        "index lake --index new-index",
+        "index lake --index index --full --with none --engine local",
+        "compact --index index",
+        "graph --index index",
     ],
 )
 def test_a_command_loads_no_library_that_it_does_not_use(home: Path, command: str) -> None:

@@ -18,7 +18,7 @@ from lakejoin.errors import MissingDependency
 from lakejoin.locations import Location
 from lakejoin.pipeline import options as spark_parts
 from lakejoin.pipeline import segment_tasks
-from lakejoin.spark import task_runner
+from lakejoin.spark import engine_choice, task_runner
 from lakejoin.store.manifest import read_manifest
 
 INFO = Command("info")
@@ -28,6 +28,7 @@ INFO = Command("info")
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the index is to be; builds start no JVM."""
     monkeypatch.setattr(task_runner, "open_session", lambda *_: nullcontext(FakeSpark()))
+    monkeypatch.setattr(engine_choice, "LOCAL_BYTES", -1)
     return str(tmp_path / "index")
 
 
@@ -253,6 +254,7 @@ def test_a_file_of_word_vectors_is_known_by_its_path_and_content(
     words.write_text("bern 1 0 0\noslo 0 1 0\nnorway 0 0.8 0.2\n")
     (lake / "more.csv").write_text("x,y\na,b\nc,d\n")
     monkeypatch.chdir(lake)
+    monkeypatch.setenv("LAKEJOIN_ENCODER", str(words))  # a path is opened only if it is named
     assert f"recompute all vectors with: lakejoin index --encoder {words}" in INDEX.refused(
         "--index", place
     )

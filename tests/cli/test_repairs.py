@@ -13,7 +13,7 @@ import pytest
 from cli.commands import Command
 from fake_spark import FakeSpark
 from lakejoin.errors import LakejoinError
-from lakejoin.spark import task_runner
+from lakejoin.spark import engine_choice, task_runner
 
 INFO, INDEX, CHECK = Command("info"), Command("index"), Command("check")
 
@@ -57,6 +57,7 @@ def test_the_printed_repair_works(
     lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None]
 ) -> None:
     monkeypatch.setattr(task_runner, "open_session", lambda *_: nullcontext(FakeSpark()))
+    monkeypatch.setattr(engine_choice, "LOCAL_BYTES", -1)
     monkeypatch.chdir(tmp_path)
     INDEX.answer(str(lake))
     before = INFO.answer()["tables"]

@@ -14,7 +14,7 @@ import lakejoin
 from lakejoin.errors import BuildFailed, InputError
 from lakejoin.locations import Location
 from lakejoin.pipeline.job import Job, TaskRounds, receive_encoder
-from lakejoin.pipeline.task_kinds import LocalRunner
+from lakejoin.pipeline.task_kinds import InlineRunner
 from lakejoin.pipeline.task_progress import Progress
 from lakejoin.store.commit import build_lock
 
@@ -29,7 +29,7 @@ class Touch:
         return Path.touch, (self._path,)
 
 
-class SwappingRunner(LocalRunner):
+class SwappingRunner(InlineRunner):
     """Swaps a file of the scratch folder just before the tasks begin."""
 
     def __init__(self, name: str, body: bytes) -> None:

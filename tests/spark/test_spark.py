@@ -186,10 +186,24 @@ def test_spark_submit_runs_the_same_entry_point(lake: Path, tmp_path: Path) -> N
 
 def test_ctrl_c_stops_promptly_and_keeps_the_old_index(lake: Path, tmp_path: Path) -> None:
     index = tmp_path / "index"
-    assert lakejoin_command("index", str(lake), "--index", str(index)).returncode == 0
+    assert (
+        lakejoin_command("index", "--engine", "spark", str(lake), "--index", str(index)).returncode
+        == 0
+    )
     (lake / "cities.csv").write_text("city\n" + "".join(f"City {i}\n" for i in range(200_000)))
     child = subprocess.Popen(
-        [sys.executable, "-m", "lakejoin", "index", "--full", str(lake), "--index", str(index)],
+        [
+            sys.executable,
+            "-m",
+            "lakejoin",
+            "index",
+            "--engine",
+            "spark",
+            "--full",
+            str(lake),
+            "--index",
+            str(index),
+        ],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -212,12 +226,25 @@ def test_ctrl_c_stops_promptly_and_keeps_the_old_index(lake: Path, tmp_path: Pat
 def test_killed_with_spark_running(lake: Path, tmp_path: Path) -> None:
     """The driver dies at once; its JVM and workers follow when they notice, or write for nobody."""
     index = tmp_path / "index"
-    assert lakejoin_command("index", str(lake), "--index", str(index)).returncode == 0
+    assert (
+        lakejoin_command("index", "--engine", "spark", str(lake), "--index", str(index)).returncode
+        == 0
+    )
     big = lake / "big.csv"
     big.write_text("key,value\n" + "".join(f"{i},Value {i}\n" for i in range(300_000)))
     for stage, pause in (("starting", 1.0), ("reading", 0.2), ("reading", 2.5)):
         child = subprocess.Popen(
-            [sys.executable, "-m", "lakejoin", "index", str(lake), "--index", str(index)],
+            [
+                sys.executable,
+                "-m",
+                "lakejoin",
+                "index",
+                "--engine",
+                "spark",
+                str(lake),
+                "--index",
+                str(index),
+            ],
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
@@ -232,7 +259,10 @@ def test_killed_with_spark_running(lake: Path, tmp_path: Path) -> None:
         child.stderr.close()
         assert set(names(index)) in (set(NAMES), {*NAMES, "big.csv"})
         assert not [c for c in lakejoin.open(index).snapshot.check() if c.problem]
-    assert lakejoin_command("index", str(lake), "--index", str(index)).returncode == 0
+    assert (
+        lakejoin_command("index", "--engine", "spark", str(lake), "--index", str(index)).returncode
+        == 0
+    )
     opened = lakejoin.open(index)
     assert opened.table("big.csv").rows == 300_000
     kept = {s.record.id for s in opened.snapshot.segments}
@@ -243,7 +273,7 @@ def test_killed_with_spark_running(lake: Path, tmp_path: Path) -> None:
 def test_no_java_is_one_sentence(lake: Path, tmp_path: Path) -> None:
     hidden = "import lakejoin.spark.java as j; j.find_spec = lambda name: None; "
     run = "from lakejoin.cli.main import main; main()"
-    command = [sys.executable, "-c", hidden + run, "index", str(lake)]
+    command = [sys.executable, "-c", hidden + run, "index", "--engine", "spark", str(lake)]
     result = subprocess.run(
         [*command, "--index", str(tmp_path / "index")],
         capture_output=True,

@@ -73,11 +73,11 @@ from lakejoin.pipeline.build import build_index
 from lakejoin.pipeline.compaction import compact_index
 from lakejoin.pipeline.graph_build import build_graph
 from lakejoin.pipeline.options import BuildOptions
-from lakejoin.pipeline.task_kinds import LocalRunner
+from lakejoin.pipeline.task_kinds import InlineRunner
 from lakejoin.store.graph_files import GraphOptions
 
-def start(listener):
-    return nullcontext(LocalRunner())
+def start(listener, work_bytes):
+    return nullcontext(InlineRunner())
 
 lake, index = sys.argv[1], Location.of(sys.argv[2])
 stages = []

@@ -1,4 +1,4 @@
-"""The commands `index` and `compact`, which run on Spark, and the progress they show."""
+"""The commands `index` and `compact`, and the progress they show."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
 
 from lakejoin import api
-from lakejoin.cli.options import cluster_options, index_option, json_option, parse_settings
+from lakejoin.cli.options import EngineRun, engine_options, index_option, json_option
 from lakejoin.cli.terminal import console, print_json
 from lakejoin.errors import InputError
 from lakejoin.inputs import index_location
@@ -33,7 +33,7 @@ _SKIPPED_LINES = 12
 @click.command("index")
 @click.argument("lake", nargs=-1)
 @index_option
-@cluster_options
+@engine_options
 @click.option("--full", is_flag=True, help="Read all files again and replace the index.")
 @click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
 @click.option("--allow-removal", is_flag=True, help="Remove tables even if most are gone.")
@@ -87,8 +87,7 @@ _SKIPPED_LINES = 12
 def index_command(
     lake: tuple[str, ...],
     index: str | None,
-    master: str | None,
-    conf: tuple[str, ...],
+    run: EngineRun,
     full: bool,
     strict: bool,
     allow_removal: bool,
@@ -133,7 +132,7 @@ def index_command(
         keep_vectors=keep_vectors,
         wait=wait,
     )
-    report = run_build(lake, index, master, parse_settings(conf), options, quiet=as_json)
+    report = run_build(lake, index, run, options, quiet=as_json)
     if as_json:
         print_json(asdict(report))
     else:
@@ -151,38 +150,32 @@ def _parts(named: tuple[str, ...]) -> tuple[str, ...] | None:
 def run_build(
     lake: Sequence[str],
     index: str | None,
-    master: str | None,
-    conf: Mapping[str, str],
+    run: EngineRun,
     options: BuildOptions,
     quiet: bool,
 ) -> BuildReport:
     """Build an index and show progress on standard error, unless `quiet`."""
-    from lakejoin.spark.task_runner import Cluster
-
     with show_progress(quiet) as listener:
-        cluster = Cluster(master=master, conf=conf)
-        return api.index(lake, index, cluster, options=options, listener=listener)
+        return api.index(
+            lake, index, run.cluster, options=replace(options, engine=run.engine), listener=listener
+        )
 
 
 @click.command("compact")
 @index_option
-@cluster_options
+@engine_options
 @click.option("--wait", default=0.0, metavar="SECONDS", help="As for `lakejoin index`.")
 @json_option
-def compact_command(
-    index: str | None, master: str | None, conf: tuple[str, ...], wait: float, as_json: bool
-) -> None:
+def compact_command(index: str | None, run: EngineRun, wait: float, as_json: bool) -> None:
     """Merge small segments and drop deleted tables.
 
     Refreshes leave small segments behind; fewer, larger segments are searched faster. The files of
     the lake are not read.
     """
     from lakejoin.pipeline.compaction import compact_index
-    from lakejoin.spark.task_runner import Cluster
 
     with show_progress(quiet=as_json) as listener:
-        cluster = Cluster(None, master, parse_settings(conf))
-        report = compact_index(index_location(index), cluster.start, listener, wait)
+        report = compact_index(index_location(index), run.start, listener, wait)
     if as_json:
         print_json(asdict(report))
     elif report.merged == 0:
@@ -296,7 +289,7 @@ def _print_report(report: BuildReport) -> None:
     )
     took = report.seconds
     speed = ""
-    if took.get("tasks") and report.new:
+    if report.engine == "spark":
         speed = f" ({seconds(took.get('start', 0))} to start Spark)"
     click.echo(f"time:  {seconds(took['total'])}{speed}")
     for note in report.notes:

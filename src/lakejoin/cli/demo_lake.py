@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -439,3 +440,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(pa.int64())  # safe: refuses to lose a fraction
     except pa.ArrowInvalid:
         return column
+
+
+if __name__ == "__main__":  # only the lake, for `make demo`, while kernels compile
+    make_demo_lake(Path(sys.argv[1]))

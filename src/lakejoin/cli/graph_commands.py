@@ -10,10 +10,10 @@ import click
 
 from lakejoin import api
 from lakejoin.cli.options import (
-    cluster_options,
+    EngineRun,
     count_option,
+    engine_options,
     index_json_options,
-    parse_settings,
 )
 from lakejoin.cli.terminal import (
     console,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from lakejoin.graph.neighborhood import Neighborhood
     from lakejoin.paths.answer import Paths
     from lakejoin.pipeline.graph_build import GraphReport
-    from lakejoin.spark.task_runner import Cluster
 
 
 _EDGES_SHOWN = 40
@@ -83,7 +82,7 @@ _EDGES_SHOWN = 40
 )
 @click.option("--full", is_flag=True, help="Count all pairs again, even if nothing changed.")
 @click.option("--wait", default=0.0, metavar="SECONDS", help="As for `lakejoin index`.")
-@cluster_options
+@engine_options
 @index_json_options
 def graph_command(
     table: str | None,
@@ -97,14 +96,13 @@ def graph_command(
     export: str | None,
     full: bool,
     wait: float,
-    master: str | None,
-    conf: tuple[str, ...],
+    run: EngineRun,
     index: str | None,
     as_json: bool,
 ) -> None:
     """Find out which tables in the lake join with which.
 
-    Without TABLE, builds or updates the join graph with Spark, stores it with the index, and shows
+    Without TABLE, builds or updates the join graph, stores it with the index, and shows
     how well the lake joins. With TABLE, shows which tables join with it, on which columns, and what
     can be reached from there. Some overlap is coincidence: `lakejoin search` says which joins are
     real.
@@ -130,10 +128,7 @@ def graph_command(
         check_writable(picture)
     report = None
     if table is None:
-        from lakejoin.spark.task_runner import Cluster
-
-        cluster = Cluster(None, master, parse_settings(conf))
-        report = _build(index, options, cluster, wait, full, quiet=as_json)
+        report = _build(index, options, run, wait, full, quiet=as_json)
     graph = api.open(index).graph()
     if export is not None:
         written = graph.export(export, minimum, numbers)
@@ -159,22 +154,21 @@ def graph_command(
 def _build(
     index: str | None,
     options: dict[str, Any],
-    cluster: Cluster,
+    run: EngineRun,
     wait: float,
     full: bool,
     quiet: bool,
 ) -> GraphReport:
     """Build the graph; the options of an existing graph hold unless others are named."""
     from lakejoin.cli.build_commands import show_progress
-    from lakejoin.pipeline.graph_build import usable_graph
-    from lakejoin.spark.task_runner import make_graph
+    from lakejoin.pipeline.graph_build import build_graph, usable_graph
 
     with show_progress(quiet) as listener:
         chosen = None
         if options:
             stored = usable_graph(api.open(index).snapshot)
             chosen = replace(GraphOptions() if stored is None else stored.options, **options)
-        return make_graph(index_location(index), chosen, cluster, listener, wait, full)
+        return build_graph(index_location(index), chosen, run.start, listener, wait, full)
 
 
 def _print_statistics(graph: JoinGraph, report: GraphReport, found: GraphStatistics) -> None:

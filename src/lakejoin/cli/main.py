@@ -7,12 +7,14 @@ import logging
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
 
 import click
 
 from lakejoin import __version__
 from lakejoin.errors import LakejoinError
+from lakejoin.own_process import prepare_process
 
 # Commands by purpose, each with its one-line help.
 _GROUPS = {
@@ -26,6 +28,7 @@ _GROUPS = {
         "show": "show the first rows of a table",
         "skipped": "list the files that were skipped, and why",
         "check": "verify the files of the index",
+        "doctor": "show what is installed, what is missing, and what that costs",
     },
     "Find tables": {
         "search": "find tables that join with yours, and what they add",
@@ -55,7 +58,7 @@ _READERS = ("info", "tables", "columns", "show", "skipped", "check")
 _SEARCHES = ("search", *_GROUPS["Find tables with one engine"])
 # A module is imported only when its command runs or shows help.
 _MODULES = {
-    **{name: f"{name}_command" for name in ("demo", "union", "enrich")},
+    **{name: f"{name}_command" for name in ("demo", "doctor", "union", "enrich")},
     **dict.fromkeys(("index", "compact"), "build_commands"),
     **dict.fromkeys(_READERS, "lake_commands"),
     **dict.fromkeys(_SEARCHES, "search_commands"),
@@ -63,17 +66,15 @@ _MODULES = {
     **dict.fromkeys(("join", "predicates", "relations"), "join_commands"),
     **dict.fromkeys(("serve", "mcp"), "serve_commands"),
 }
-# Commands that run without Spark, which needs pandas; searches run on it with --batch.
+# Commands that do without pandas, unless they run on Spark or with an encoder of the user's.
 _WITHOUT_PANDAS = (
+    *("index", "compact", "graph", "doctor"),
     *_READERS,
     *_SEARCHES,
-    "union",
-    "paths",
-    "join",
-    "predicates",
-    "relations",
-    "mcp",
+    *("union", "paths", "join", "predicates", "relations", "serve", "mcp"),
 )
+_PANDAS_OPTIONS = ("--master", "--conf", "--encoder", "--engine=spark", "spark")
+_PANDAS_VARIABLES = ("LAKEJOIN_ENCODER", "PYSPARK_GATEWAY_PORT")  # the second is spark-submit's
 _UNTOUCHED = "stopped; existing files are untouched"
 # Messages for Ctrl-C. Commands that write replace existing files only when they are done.
 _STOPPED = {
@@ -88,18 +89,6 @@ _STOPPED = {
 
 class _Stopped(Exception):
     """Ctrl-C was pressed; the message to print."""
-
-
-class _WithoutPandas:
-    """Hides pandas from pyarrow, which imports it with its first array, to recognize its objects.
-
-    A command that reads files has none, and pandas takes longer to load than all the rest.
-    """
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Refuse pandas; find nothing else."""
-        if fullname == "pandas":
-            raise ModuleNotFoundError("this command does without pandas", name=fullname)
 
 
 class _LazyGroup(click.Group):
@@ -135,8 +124,21 @@ class _LazyGroup(click.Group):
 def cli() -> None:
     """Find the tables in a data lake that join with yours, see why, and join them.
 
-    The index is ./.lakejoin, or what $LAKEJOIN_INDEX or --index names. Every command takes --json.
+    The index: --index, $LAKEJOIN_INDEX or ./.lakejoin. Every command has --json.
     """
+
+
+def _needs_pandas(arguments: Sequence[str]) -> bool:
+    """Whether a command may need pandas, or run code of the user's that does.
+
+    >>> _needs_pandas(["index", "lake"]), _needs_pandas(["index", "lake", "--master=local"])
+    (False, True)
+    """
+    if not arguments or arguments[0] not in _WITHOUT_PANDAS:
+        return True
+    if any(variable in os.environ for variable in _PANDAS_VARIABLES):
+        return True
+    return any(argument.startswith(_PANDAS_OPTIONS) for argument in arguments)
 
 
 def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
@@ -146,15 +148,11 @@ def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
 
 def main() -> None:
     """Run a command; a failure prints one sentence on standard error and exits non-zero."""
-    # The threads of numpy's OpenBLAS spin for 0.1 s of CPU when numpy is loaded, unless told to
-    # sleep at once (16 cycles; the default is 2 ** 26).
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    prepare_process(with_pandas=_needs_pandas(sys.argv[1:]))
     if not os.environ.get("LAKEJOIN_DEBUG"):
         # Libraries log tracebacks of failures that are reported below in one sentence.
         logging.getLogger().addHandler(logging.NullHandler())
         warnings.formatwarning = _format_warning
-    if sys.argv[1:2] and sys.argv[1] in _WITHOUT_PANDAS and "--batch" not in sys.argv:
-        sys.meta_path.insert(0, _WithoutPandas())
     try:
         code = cli.main(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

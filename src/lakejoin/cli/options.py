@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakejoin.errors import InputError
+
+if TYPE_CHECKING:
+    from lakejoin.pipeline.job import StartRunner
+    from lakejoin.spark.task_runner import Cluster
 
 Command = Callable[..., Any]
 
@@ -39,6 +43,11 @@ _master_option = click.option(
     help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://…, sc://host.  "
     "[default: this machine]",
 )
+_engine_option = click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    help="Run in local processes or on Spark.  [default: local if small]",
+)
 _batch_option = click.option(
     "--batch",
     metavar="FOLDER",
@@ -62,6 +71,50 @@ def count_option(
 def cluster_options(command: Command) -> Command:
     """`--master` and `--conf`."""
     return _master_option(_conf_option(command))
+
+
+def engine_options(command: Command) -> Command:
+    """`--engine`, `--master` and `--conf`, which are passed to the command as `run`."""
+
+    @wraps(command)
+    def run_command(
+        engine: str | None, master: str | None, conf: tuple[str, ...], **arguments: Any
+    ) -> None:
+        command(run=EngineRun(engine, master, parse_settings(conf)), **arguments)
+
+    return _engine_option(cluster_options(run_command))
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRun:
+    """Where a command runs its tasks: the named engine, or a Spark master with its settings."""
+
+    engine: str | None = None
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The cluster that the caller has described, if any."""
+        from lakejoin.spark.task_runner import Cluster
+
+        named = self.master is not None or self.conf
+        return Cluster(None, self.master, self.conf) if named else None
+
+    def to_arguments(self) -> list[str]:
+        """The same options for another command."""
+        named = {"--engine": self.engine, "--master": self.master}
+        settings = [
+            word for key, value in self.conf.items() for word in ("--conf", f"{key}={value}")
+        ]
+        return [word for pair in named.items() if pair[1] for word in pair if word] + settings
+
+    @property
+    def start(self) -> StartRunner:
+        """How to start what runs the tasks."""
+        from lakejoin.spark.engine_choice import choose_engine
+
+        return choose_engine(self.engine, self.cluster)
 
 
 def parse_settings(conf: Sequence[str]) -> dict[str, str]:

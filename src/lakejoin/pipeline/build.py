@@ -56,10 +56,11 @@ class BuildReport:
     """What a build did, in numbers of files and logical tables; `totals` are those of the index
     after it.
 
-    `seconds` has the wall time of the stages `list`, `encoder` (opening it), `start` (Spark),
+    `seconds` has the wall time of the stages `list`, `encoder` (opening it), `start` (of Spark),
     `tasks`, `commit`, `costs` (measuring the cost of reading the index here) and `total`, and,
     summed over the tasks, `read` (parsing and encoding) and `build` (segments). A stage that did
     not run has no key. `notes` are sentences about default decisions and rebuilt components.
+    `engine` is what ran the tasks: `local` processes or `spark`; None if there was nothing to run.
 
     >>> report = lakejoin.index("data/", "data.index", spark=spark)
     >>> report.new, report.totals.tables
@@ -76,6 +77,7 @@ class BuildReport:
     skipped: tuple[Skipped, ...]
     seconds: Mapping[str, float]
     notes: tuple[str, ...] = ()
+    engine: str | None = None
 
 
 def build_index(
@@ -136,6 +138,7 @@ def _build(
     components = index_components(settings, chosen.open_encoder)
     behind = [r for r in records if missing_components(r, components)]
     outcomes: list[Outcome] = []
+    engine, why = None, ""
     if difference.read or behind:
         memory = segment_memory(settings, options.memory)
         job = Job(index.uri, build_name(old), settings, options.limits, memory)
@@ -145,8 +148,10 @@ def _build(
         encoder = chosen.open_encoder() if encode else None
         if encoder is not None:
             clock.lap("encoder")
-        with start(listener) as runner:
+        work_bytes = sum(f.size for f in difference.read) + sum(r.bytes for r in behind)
+        with start(listener, work_bytes) as runner:
             clock.lap("start")
+            engine, why = runner.engine, runner.note
             if encoder is not None:
                 send_encoder(job, encoder, runner)
             outcomes = read_lake(
@@ -158,6 +163,7 @@ def _build(
     if options.strict:
         _raise_if_skipped(sources)
     notes = (
+        *((why,) if why else ()),
         *chosen.notes,
         *_note_rebuilt(behind, components),
         *_note_logical(files),
@@ -166,7 +172,7 @@ def _build(
     )
     same = settings == old.options and tuple(records) == old.segments
     if not outcomes and same and not (new or difference.gone or difference.regrouped):
-        return _report(old, difference, sources, clock, notes)
+        return _report(old, difference, sources, clock, notes, engine)
     listener(Progress("committing"))
     segments = _segments(records, outcomes)
     committed = commit(index, old, lakes, settings, segments, sources)
@@ -174,7 +180,7 @@ def _build(
     clock.lap("commit")
     _measure(index)
     clock.lap("costs")
-    return _report(committed, difference, sources, clock, notes)
+    return _report(committed, difference, sources, clock, notes, engine)
 
 
 def _note_rebuilt(
@@ -320,6 +326,7 @@ def _report(
     sources: Mapping[str, Any],
     clock: _Clock,
     notes: tuple[str, ...],
+    engine: str | None,
 ) -> BuildReport:
     skipped = tuple(s for state in sources.values() for s in state.skipped)
     return BuildReport(
@@ -333,4 +340,5 @@ def _report(
         skipped,
         clock.total(),
         notes,
+        engine,
     )

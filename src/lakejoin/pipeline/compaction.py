@@ -58,7 +58,8 @@ def _merge(index: Location, old: Manifest, start: StartRunner, listener: Listene
     meaning = old.options.meaning
     reuse = meaning is None or all(all_store_vectors(group) for group in groups)
     encoder = None if meaning is None or reuse else reopen_encoder(meaning)
-    with start(listener) as runner:
+    work_bytes = sum(record.bytes for group in groups for record in group)
+    with start(listener, work_bytes) as runner:
         rounds = TaskRounds(job, listener)
         if encoder is not None:
             send_encoder(job, encoder, runner)

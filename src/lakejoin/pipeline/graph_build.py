@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from lakejoin.pipeline.graph_tasks import (
     SegmentPair,
 )
 from lakejoin.pipeline.job import Job, Outcome, StartRunner, TaskRounds, TaskRunner
-from lakejoin.pipeline.task_kinds import LocalRunner
+from lakejoin.pipeline.task_kinds import InlineRunner
 from lakejoin.pipeline.task_progress import Listener, Progress
 from lakejoin.store.commit import build_lock, clean_after_failure, clean_index, commit_graph
 from lakejoin.store.graph_files import (
@@ -130,7 +131,7 @@ def _build(
     job = Job(index.uri, build_name(old), old.options)
     fresh = np.ones(len(old.segments), dtype=bool) if kept is None else kept.new_segments
     with ExitStack() as stack:
-        stages = _Stages(job, start, listener, stack)
+        stages = _Stages(job, partial(start, listener, old.totals.bytes), listener, stack)
         again = {} if kept is None else _find_lost(stages, snapshot, kept)
         files, counted = _count(stages, old.segments, fresh, again, options)
         small = kept is not None and not counted and kept.stored.count <= _HERE
@@ -155,11 +156,16 @@ def _build(
 class _Stages:
     """Runs the stages of a graph build; starts a runner only if it is needed."""
 
-    def __init__(self, job: Job, start: StartRunner, listener: Listener, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        job: Job,
+        start: Callable[[], AbstractContextManager[TaskRunner]],
+        listener: Listener,
+        stack: ExitStack,
+    ) -> None:
         self.seconds: dict[str, float] = {}
         self.job = job
         self._start = start
-        self._listener = listener
         self._stack = stack
         self._runner: TaskRunner | None = None
         self._rounds = TaskRounds(job, listener)
@@ -168,7 +174,7 @@ class _Stages:
     def runner(self) -> TaskRunner:
         if self._runner is None:
             begin = time.perf_counter()
-            self._runner = self._stack.enter_context(self._start(self._listener))
+            self._runner = self._stack.enter_context(self._start())
             self.seconds["start"] = time.perf_counter() - begin
         return self._runner
 
@@ -182,7 +188,7 @@ class _Stages:
         """Run a task for each item of work; in this process if `here`."""
         if not works:
             return []
-        runner = LocalRunner() if here else self.runner
+        runner = InlineRunner() if here else self.runner
         begin = time.perf_counter()
         outcomes = self._rounds.run(runner, [(kind, work) for work in works], stage)
         self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - begin

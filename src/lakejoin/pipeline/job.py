@@ -66,7 +66,15 @@ Worker = Callable[[Job, int, Any], Iterator[tuple[str, Any]]]
 
 
 class TaskRunner(Protocol):
-    """Runs the tasks of a job: on Spark, or in this process."""
+    """Runs the tasks of a job: on Spark, in processes of this machine, or in this process."""
+
+    @property
+    def engine(self) -> str:
+        """`spark` or `local`."""
+
+    @property
+    def note(self) -> str:
+        """Why this engine was chosen; empty if the caller chose it."""
 
     @property
     def cores(self) -> int:
@@ -79,8 +87,9 @@ class TaskRunner(Protocol):
         """Pickle a value so that the tasks can load it."""
 
 
-# Starts a runner and tells the listener that it takes a while; the end of the block stops it.
-StartRunner = Callable[[Listener], AbstractContextManager[TaskRunner]]
+# Starts a runner for work on about so many bytes, and tells the listener if that takes a while; the
+# end of the block stops it.
+StartRunner = Callable[[Listener, int], AbstractContextManager[TaskRunner]]
 
 
 class TaskRounds:

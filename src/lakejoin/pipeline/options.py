@@ -21,6 +21,7 @@ from lakejoin.store.segment import Component, default_components, missing_compon
 from lakejoin.store.sketches import SketchOptions
 
 SMALL_LAKE = 512 << 20  # bytes of files up to which a new index gets all parts by default
+ENGINES = ("local", "spark")  # what can run the tasks of a build
 _COMPONENT = {"meaning": MeaningComponent.name, "distance": PointsComponent.name}
 
 
@@ -169,6 +170,7 @@ class BuildOptions:
     """How to build. An option left at None stays as the index was built with; changing it needs a
     rebuild (`full`), except that super keys, parts and vectors are rebuilt from the index itself.
 
+    `engine` runs the tasks: "local" processes or "spark"; by default what suits the work.
     `permutations` is the number of entries of a signature (128; a power of two from 16 to 256):
     twice as many take twice the space and halve the variance of containment estimates.
     `super_key_bits` is the number of bits per row that the search for composite keys checks first
@@ -191,6 +193,7 @@ class BuildOptions:
     lakejoin.errors.InputError: unknown part 'colour'; use meaning, distance
     """
 
+    engine: str | None = None
     full: bool = False
     strict: bool = False
     allow_removal: bool = False
@@ -213,6 +216,8 @@ class BuildOptions:
         if self.permutations is not None:
             SketchOptions(self.permutations)  # raises early if it is invalid
         self.super_keys(SuperKeyOptions())
+        if self.engine is not None and self.engine not in ENGINES:
+            raise InputError(f"unknown engine {self.engine!r}; use {' or '.join(ENGINES)}")
         for part in self.parts or ():
             if part not in FEATURES:
                 raise InputError(f"unknown part {part!r}; use {', '.join(FEATURES)}")

@@ -64,9 +64,11 @@ def check_outcomes(outcomes: list[Outcome]) -> list[Outcome]:
     return sorted(outcomes, key=lambda outcome: outcome.batch)
 
 
-class LocalRunner:
-    """Runs tasks in this process, one after the other: for work too small to start a cluster."""
+class InlineRunner:
+    """Runs tasks in this process, one after the other: for work too small to start another."""
 
+    engine = "local"
+    note = ""
     cores = 1
 
     def run(self, job: Job, batches: range, stage: Progress, listener: Listener) -> list[Outcome]:

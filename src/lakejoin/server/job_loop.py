@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable
 from typing import IO, Any
 
+from lakejoin.own_process import prepare_process
 from lakejoin.server.api_problems import Problem
 
 Message = dict[str, Any]
@@ -30,6 +31,7 @@ class JobCancelled(BaseException):
 def serve_jobs(prepare: Callable[[Message], JobHandler]) -> None:
     """Take jobs until the server has gone. `prepare` gets the setup and returns the function that
     runs jobs: its result is the answer, what it raises is sent back as a problem."""
+    prepare_process(with_pandas="LAKEJOIN_ENCODER" in os.environ)  # an encoder may use it
     source, sink = _private_pipes()
     inbox = _Inbox(source)
     setup = inbox.next()["setup"]

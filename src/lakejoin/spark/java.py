@@ -63,6 +63,17 @@ def find_java() -> JavaHome:
     )
 
 
+def describe_missing_spark() -> str:
+    """Why Spark cannot start here, and the way out; empty if nothing is missing."""
+    if find_spec("pyspark") is None:
+        return "Spark is not installed; pip install 'lakejoin[spark]' adds it"
+    try:
+        find_java()
+    except MissingDependency as problem:
+        return str(problem)
+    return ""
+
+
 def parse_version(text: str) -> int | None:
     """Parse the major version from a Java version text.
 

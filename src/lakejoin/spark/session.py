@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, MissingDependency
+from lakejoin.own_process import allow_pandas
+from lakejoin.pipeline.machine_limits import usable_cores
 from lakejoin.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -43,10 +45,6 @@ def default_master() -> str:
     True
     """
     return f"local[{usable_cores()},{_TASK_TRIES}]"
-
-
-def usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def add_retries(master: str) -> str:
@@ -84,6 +82,7 @@ def open_session(
 
 
 def _running_session() -> SparkSession | None:
+    allow_pandas()  # PySpark needs it
     _require_pyspark()
     from pyspark.sql import SparkSession
 
@@ -145,7 +144,8 @@ def _require_pyspark() -> None:
         import pyspark  # noqa: F401
     except ImportError:
         raise MissingDependency(
-            "building an index needs Spark: pip install 'lakejoin[spark]' (and Java 17 or newer)"
+            "Spark is not installed: pip install 'lakejoin[spark]' (and Java 17 or newer), or use "
+            "local processes (--engine local)"
         ) from None
 
 

@@ -48,8 +48,9 @@ class Cluster:
             yield spark
 
     @contextlib.contextmanager
-    def start(self, listener: Listener) -> Iterator[SparkRunner]:
-        """A runner for the tasks of the pipeline, in the same way."""
+    def start(self, listener: Listener, work_bytes: int = 0) -> Iterator[SparkRunner]:
+        """A runner for the tasks of the pipeline, in the same way, however much they have to do."""
+        del work_bytes
         with self.open(listener) as spark:
             yield SparkRunner(spark)
 
@@ -59,6 +60,14 @@ class SparkRunner:
     """Runs each batch of a job as one task of a Spark job, without a shuffle."""
 
     spark: SparkSession
+
+    @property
+    def engine(self) -> str:
+        return "spark"
+
+    @property
+    def note(self) -> str:
+        return ""
 
     @property
     def cores(self) -> int:

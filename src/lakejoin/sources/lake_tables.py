@@ -23,6 +23,7 @@ from lakejoin.sources.iceberg_tables import (
 from lakejoin.sources.lake_files import (
     FORMAT_FOLDERS,
     LakeRoot,
+    free_name,
     list_roots,
     name_uniquely,
     shown_name,
@@ -85,7 +86,18 @@ def _find_tables(root: LakeRoot, rules: TableRules, problems: list[Skipped]) -> 
     names = {s.name for s in apart}
     rest = replace(root, sources=tuple(s for s in loose if s.name not in names))
     rest = replace(rest, sources=tuple(find_folder_tables(rest)))
-    return replace(root, sources=(*tables, *apart, *find_series(rest)))
+    return replace(root, sources=_named_apart([*tables, *apart, *find_series(rest)]))
+
+
+def _named_apart(sources: list[Source]) -> tuple[Source, ...]:
+    """The sources with numbers at names that stand twice: files keep theirs."""
+    taken = {source.name for source in sources if isinstance(source, SourceFile)}
+    return tuple(
+        source
+        if isinstance(source, SourceFile)
+        else replace(source, name=free_name(source.name, taken))
+        for source in sources
+    )
 
 
 def _grouped(root: LakeRoot, rules: TableRules, loose: list[Source]) -> list[Source]:

@@ -395,6 +395,21 @@ def test_a_hudi_table_is_skipped_with_a_sentence(tmp_path: Path, index: Index) -
     ]
 
 
+def test_its_files_are_no_queries_of_a_batch_and_no_tables_of_a_database(
+    delta: str, tmp_path: Path
+) -> None:
+    from lakejoin.cli.search_batch import BatchQueries
+    from lakejoin.joins.predicates.database_relations import read_tables
+
+    (tmp_path / "lake/good.csv").write_text("a,b\n1,2\n")
+    queries = BatchQueries(str(tmp_path / "lake"))
+    assert [Path(name).name for name in queries] == ["good.csv"]
+    assert "a Delta table is read by lakejoin index only" in str(queries.problems[0][1])
+    tables, notes = read_tables(str(tmp_path / "lake"))
+    assert [table.name for table in tables] == ["good.csv"]
+    assert len(notes) == 1
+
+
 def test_a_folder_called_metadata_is_no_table(tmp_path: Path, index: Index) -> None:
     (tmp_path / "lake/metadata").mkdir(parents=True)
     (tmp_path / "lake/metadata/countries.csv").write_text("a,b\n1,2\n")

@@ -7,7 +7,7 @@ rows that were deleted or replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lakejoin.errors import MissingDependency, UnreadableFile
@@ -57,6 +57,24 @@ def list_tables(
     return name_uniquely(found)
 
 
+def list_single_files(
+    lakes: Sequence[str],
+    problems: list[Skipped],
+    exclude: Location | None = None,
+    follow_links: bool = False,
+) -> list[SourceFile]:
+    """List every file of the lakes as `list_files` does, but for those of Delta, Iceberg and Hudi
+    tables: their files are not their rows, so such tables go to `problems`."""
+    roots = []
+    for root in list_roots(lakes, problems, exclude, follow_links):
+        formats = dict(_format_folders(root))
+        for folder, kind in formats.items():
+            detail = f"a {kind.capitalize()} table is read by lakejoin index only"
+            problems.append(Skipped(shown_name(folder) or root.label, "not a file", detail))
+        roots.append(replace(root, sources=tuple(_outside_formats(root, formats))))
+    return [source for source in name_uniquely(roots) if isinstance(source, SourceFile)]
+
+
 def _find_tables(root: LakeRoot, rules: TableRules, problems: list[Skipped]) -> LakeRoot:
     formats = dict(_format_folders(root))
     tables: list[Source] = []
@@ -71,15 +89,10 @@ def _find_tables(root: LakeRoot, rules: TableRules, problems: list[Skipped]) -> 
             problems.append(Skipped(name, NO_READER, str(problem)))
         except UnreadableFile as problem:
             problems.append(Skipped(name, problem.reason, problem.detail))
-    prefixes = tuple(f"{shown_name(folder)}/" for folder in formats if folder)
-    whole = "" in formats
     loose = [
-        s
-        for s in root.sources
-        if not whole
-        and not s.name.startswith(prefixes)
-        and s.name != RULES_FILE
-        and rules.reads(s.name)
+        source
+        for source in _outside_formats(root, formats)
+        if source.name != RULES_FILE and rules.reads(source.name)
     ]
     tables += _grouped(root, rules, loose)
     apart = [s for s in loose if matches_any(rules.keep_apart, s.name)]
@@ -87,6 +100,14 @@ def _find_tables(root: LakeRoot, rules: TableRules, problems: list[Skipped]) -> 
     rest = replace(root, sources=tuple(s for s in loose if s.name not in names))
     rest = replace(rest, sources=tuple(find_folder_tables(rest)))
     return replace(root, sources=_named_apart([*tables, *apart, *find_series(rest)]))
+
+
+def _outside_formats(root: LakeRoot, formats: Mapping[str, str]) -> list[Source]:
+    """What is not in the folder of a table of a format."""
+    if "" in formats:
+        return []
+    prefixes = tuple(f"{shown_name(folder)}/" for folder in formats)
+    return [source for source in root.sources if not source.name.startswith(prefixes)]
 
 
 def _named_apart(sources: list[Source]) -> tuple[Source, ...]:

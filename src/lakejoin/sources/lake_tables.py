@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.locations import Location
@@ -43,17 +44,19 @@ def list_tables(
     follow_links: bool = False,
     rules: TableRules | None = None,
     excluded: tuple[str, ...] = (),
+    as_of: datetime | None = None,
 ) -> list[Source]:
     """List what the lakes have to read, as `list_files` does, with the files that are one table
     together as one; a table that cannot be read goes to `problems`.
 
     `rules` replace those in the lakes; files that match the globs `excluded` are left out too.
+    Delta and Iceberg tables are listed as they were at the moment `as_of`.
     """
     roots = list_roots(lakes, problems, exclude, follow_links)
     found = []
     for root in roots:
         own = read_rules(root.base) if rules is None else rules
-        found.append(_find_tables(root, own.with_excluded(excluded), problems))
+        found.append(_find_tables(root, own.with_excluded(excluded), problems, as_of))
     return name_uniquely(found)
 
 
@@ -75,7 +78,9 @@ def list_single_files(
     return [source for source in name_uniquely(roots) if isinstance(source, SourceFile)]
 
 
-def _find_tables(root: LakeRoot, rules: TableRules, problems: list[Skipped]) -> LakeRoot:
+def _find_tables(
+    root: LakeRoot, rules: TableRules, problems: list[Skipped], as_of: datetime | None
+) -> LakeRoot:
     formats = dict(_format_folders(root))
     tables: list[Source] = []
     for folder, kind in formats.items():
@@ -84,7 +89,7 @@ def _find_tables(root: LakeRoot, rules: TableRules, problems: list[Skipped]) -> 
             continue
         where = root.base / folder if folder else root.base
         try:
-            tables.append(_list_format_table(name, where, kind))
+            tables.append(_list_format_table(name, where, kind, as_of))
         except MissingDependency as problem:
             problems.append(Skipped(name, NO_READER, str(problem)))
         except UnreadableFile as problem:
@@ -146,12 +151,14 @@ def _format_folders(root: LakeRoot) -> Iterator[tuple[str, str]]:
             yield folder, kind
 
 
-def _list_format_table(name: str, folder: Location, kind: str) -> LogicalTable:
+def _list_format_table(
+    name: str, folder: Location, kind: str, as_of: datetime | None
+) -> LogicalTable:
     if kind == "delta":
-        return list_delta_table(name, folder)
+        return list_delta_table(name, folder, as_of)
     metadata = newest_metadata(folder) if kind == "iceberg" else None
     if metadata is not None:
-        return list_iceberg_table(name, folder, metadata)
+        return list_iceberg_table(name, folder, metadata, as_of)
     raise MissingDependency(
         "Hudi tables are not read: export it as Parquet, or write it as Delta or Iceberg"
     )

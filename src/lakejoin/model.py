@@ -156,7 +156,8 @@ class LogicalTable:
     `uri` is its folder, or what names it in its folder; `size` the bytes of its files. `mtime_ns`
     stands for its version: it differs once a file is added, changed or removed, or once a Delta or
     Iceberg table has another version. `columns` are those known before a file is read, in order,
-    and `metadata` is the file that describes this version of an Iceberg table.
+    and `metadata` is the file that describes an Iceberg table, of which `snapshot` is read, or the
+    current one.
     """
 
     name: str
@@ -167,6 +168,7 @@ class LogicalTable:
     files: tuple[TableFile, ...]
     columns: tuple[str, ...] = ()
     metadata: str = ""
+    snapshot: str = ""
 
 
 Source = SourceFile | LogicalTable

@@ -137,6 +137,15 @@ def test_rules_include_exclude_group_and_keep_apart(daily: Path) -> None:
     assert grouped == {"all": 90, "orders.csv": 1}
 
 
+def test_no_two_tables_have_one_name(tmp_path: Path) -> None:
+    write(tmp_path / "t/day=1/a.csv", "id,name\n1,x\n")
+    write(tmp_path / "a1.csv", "id,name\n1,x\n")
+    write(tmp_path / "b1.csv", "id,name\n1,x\n")
+    write(tmp_path / "c", "id,name\n1,x\n")
+    groups = (FileGroup("t", ("a1.csv",)), FileGroup("c", ("b1.csv",)))
+    assert tables_of(tmp_path, group=groups) == {"c": 1, "c~2": 1, "t": 1, "t~2": 1}
+
+
 def test_a_partitioned_folder_is_kept_apart(tmp_path: Path) -> None:
     for day in (1, 2):
         write(tmp_path / f"t/day={day}/a.csv", "id,name\n1,x\n")

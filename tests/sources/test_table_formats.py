@@ -6,6 +6,8 @@ import builtins
 import json
 import shutil
 import struct
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +51,12 @@ def plain_rows(table: pa.Table) -> list[Row]:
 
 @pytest.fixture
 def delta(tmp_path: Path) -> str:
+    return make_delta(tmp_path / "lake/sales/orders")
+
+
+def make_delta(folder: Path) -> str:
     """A Delta table by year, from which rows were deleted and to which a column was added."""
-    place = str(tmp_path / "lake/sales/orders")
+    place = str(folder)
     deltalake.write_deltalake(place, numbers(*range(300)), partition_by=["year"])
     deltalake.DeltaTable(place).delete("id >= 200")
     more = numbers(1000, 1001).append_column("extra", pa.array(["x", None]))
@@ -186,7 +192,7 @@ def test_a_missing_data_file_and_a_broken_log(delta: str, index: Index, tmp_path
     report = index(tmp_path / "lake")
     assert names_of(tmp_path / "index") == ["sales/orders"]
     skipped = {s.name: s.reason for s in report.skipped}
-    assert skipped.pop("bad") == "damaged Delta table"
+    assert skipped.pop("bad") == "cannot be read as a Delta table"
     assert [Path(name).name for name in skipped] == [Path(live[0]).name]
     with pytest.raises(BuildFailed, match="--strict"):
         index(tmp_path / "lake", full=True, strict=True)
@@ -198,7 +204,7 @@ def test_a_table_is_kept_while_its_log_is_broken(delta: str, index: Index, tmp_p
     log.write_text("{half a comm")
     report = index(tmp_path / "lake")
     assert (report.totals.rows, [s.reason for s in report.skipped]) == (
-        202, ["damaged Delta table"],
+        202, ["cannot be read as a Delta table"],
     )  # fmt: skip
     log.unlink()
     assert index(tmp_path / "lake").skipped == ()
@@ -332,7 +338,7 @@ def test_a_missing_data_file_of_iceberg(iceberg: Iceberg, index: Index, tmp_path
     lost = min(tasks, key=lambda task: task.file.record_count).file
     Path(lost.file_path.removeprefix("file://")).unlink()
     report = index(tmp_path / "lake")
-    assert [s.reason for s in report.skipped] == ["damaged Iceberg table"]
+    assert [s.reason for s in report.skipped] == ["cannot be read as an Iceberg table"]
     assert report.totals.rows == 102 - lost.record_count
 
 
@@ -341,6 +347,30 @@ def test_an_iceberg_table_without_rows(index: Index, tmp_path: Path) -> None:
     Iceberg(tmp_path)
     assert index(tmp_path / "lake").totals.tables == 1
     assert rows_of(tmp_path / "index", "sales/orders") == []
+
+
+# -- time travel -----------------------------------------------------------------------------------
+
+
+def test_delta_and_iceberg_as_of_a_moment(iceberg: Iceberg, index: Index, tmp_path: Path) -> None:
+    delta = make_delta(tmp_path / "lake/delta")
+    before = {"delta": live_rows(delta), "sales/orders": iceberg.rows()}
+    time.sleep(0.05)
+    then = datetime.now(UTC)
+    time.sleep(0.05)
+    deltalake.write_deltalake(delta, numbers(1, 2), mode="overwrite", schema_mode="overwrite")
+    with iceberg.table.update_schema() as change:
+        change.rename_column("text", "words")
+    iceberg.table.delete("id < 50")
+    index(tmp_path / "lake", as_of=then)
+    for name, rows in before.items():
+        assert rows_of(tmp_path / "index", name) == rows
+    index(tmp_path / "lake")
+    assert rows_of(tmp_path / "index", "delta") == live_rows(delta)
+    assert rows_of(tmp_path / "index", "sales/orders") == iceberg.rows()
+    early = index(tmp_path / "lake", as_of=datetime(2020, 1, 1, tzinfo=UTC), allow_removal=True)
+    assert early.totals.tables == 0
+    assert {s.reason for s in early.skipped} == {"no version as old as that"}
 
 
 # -- what is not read ------------------------------------------------------------------------------
@@ -393,6 +423,21 @@ def test_a_hudi_table_is_skipped_with_a_sentence(tmp_path: Path, index: Index) -
     assert [(s.name, "Hudi tables are not read" in s.detail) for s in report.skipped] == [
         ("trips", True)
     ]
+
+
+def test_its_files_are_no_queries_of_a_batch_and_no_tables_of_a_database(
+    delta: str, tmp_path: Path
+) -> None:
+    from lakejoin.cli.search_batch import BatchQueries
+    from lakejoin.joins.predicates.database_relations import read_tables
+
+    (tmp_path / "lake/good.csv").write_text("a,b\n1,2\n")
+    queries = BatchQueries(str(tmp_path / "lake"))
+    assert [Path(name).name for name in queries] == ["good.csv"]
+    assert "a Delta table is read by lakejoin index only" in str(queries.problems[0][1])
+    tables, notes = read_tables(str(tmp_path / "lake"))
+    assert [table.name for table in tables] == ["good.csv"]
+    assert len(notes) == 1
 
 
 def test_a_folder_called_metadata_is_no_table(tmp_path: Path, index: Index) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -38,6 +39,7 @@ _SKIPPED_LINES = 12
 @click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
 @click.option("--allow-removal", is_flag=True, help="Remove tables even if most are gone.")
 @click.option("--follow-links", is_flag=True, help="Follow links that lead outside the lake.")
+@click.option("--as-of", metavar="TIME", help="Read Delta and Iceberg tables as of then.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out files, for good.")
 @click.option(
     "--values",
@@ -75,7 +77,7 @@ _SKIPPED_LINES = 12
 @click.option(
     "--keep-vectors/--drop-vectors",
     default=None,
-    help="Store full vectors, or recompute them from the texts.  [default: stored for models]",
+    help="Store full vectors, or recompute them from texts.",
 )
 @click.option(
     "--wait",
@@ -92,6 +94,7 @@ def index_command(
     strict: bool,
     allow_removal: bool,
     follow_links: bool,
+    as_of: str | None,
     exclude: tuple[str, ...],
     values: str | None,
     all_columns: bool | None,
@@ -122,6 +125,7 @@ def index_command(
         strict=strict,
         allow_removal=allow_removal,
         follow_links=follow_links,
+        as_of=_moment(as_of),
         exclude=exclude or None,
         fold=None if values is None else values == "folded",
         all_columns=all_columns,
@@ -137,6 +141,19 @@ def index_command(
         print_json(asdict(report))
     else:
         _print_report(report)
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A date or time as ISO writes it, in UTC unless it names another zone."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(
+            f"--as-of {text!r} is not a time: write 2024-01-31 or 2024-01-31T18:30"
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _parts(named: tuple[str, ...]) -> tuple[str, ...] | None:

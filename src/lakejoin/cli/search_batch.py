@@ -132,7 +132,7 @@ class BatchQueries:
     """
 
     def __init__(self, batch: str) -> None:
-        from lakejoin.sources.lake_files import list_files
+        from lakejoin.sources.lake_tables import list_single_files
 
         self.problems: list[tuple[str, LakejoinError]] = []
         self.skipped: list[str] = []
@@ -142,7 +142,9 @@ class BatchQueries:
         unlisted: list[Skipped] = []
         self._listed = _names_in(Path(batch[1:])) if batch.startswith("@") else None
         self._files = (
-            [] if self._listed is not None else list_files([batch], unlisted, follow_links=True)
+            []
+            if self._listed is not None
+            else list_single_files([batch], unlisted, follow_links=True)
         )
         self.problems += [(file.name, InputError(str(file))) for file in unlisted]
 

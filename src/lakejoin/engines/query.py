@@ -272,10 +272,12 @@ class TableOrigin:
 
 
 def find_origin(lakes: Sequence[str], entry: TableEntry) -> TableOrigin:
-    """The file of a lake table; without a path if it is in a container or no longer there."""
+    """The file of a lake table; without a path if it is in a container, one of several or no longer
+    there."""
     from lakejoin.sources.lake_files import find_file
 
-    location = find_file(lakes, entry.source) if entry.name == entry.source else None
+    single = entry.name == entry.source and entry.composition is None
+    location = find_file(lakes, entry.source) if single else None
     plain = not entry.losses and not entry.notes
     return TableOrigin("" if location is None else location.uri, entry.format, entry.dialect, plain)
 

@@ -119,6 +119,7 @@ def _build(
         options.follow_links,
         options.table_rules,
         settings.exclude,
+        options.as_of,
     )
     clean_index(index, old)
     same_lakes = sorted(lakes) == sorted(old.lakes)

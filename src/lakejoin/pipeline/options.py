@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 from lakejoin.encoders import Encoder, open_encoder
@@ -185,7 +186,8 @@ class BuildOptions:
     or cannot be listed everywhere. `follow_links` reads what links in the lake lead to even if it
     is outside the lake. The index does not remember it: whoever may write there could set it.
     `exclude` are globs of files that are not read; the empty tuple reads all again. `table_rules`
-    say which files are one table, in place of the `lakejoin.toml` of the lake.
+    say which files are one table, in place of the `lakejoin.toml` of the lake. `as_of` reads Delta
+    and Iceberg tables as they were at that moment; the next refresh without it reads the newest.
 
     >>> BuildOptions(parts=("colour",))
     Traceback (most recent call last):
@@ -207,6 +209,7 @@ class BuildOptions:
     keep_vectors: bool | None = None
     exclude: tuple[str, ...] | None = None
     table_rules: TableRules | None = None
+    as_of: datetime | None = None
     wait: float = 0.0
     memory: int = 1600 << 20
     chunk_bytes: int = 96 << 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -17,14 +18,21 @@ from lakejoin.values.plain_columns import Losses, print_array, repair_batch
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DAMAGED_DELTA = "damaged Delta table"
+DAMAGED_DELTA = "cannot be read as a Delta table"
+NO_VERSION = "no version as old as that"
+_SHOWN = "%Y-%m-%d %H:%M:%S UTC"
 # Features of a table that leave its files plain Parquet, with all rows and the names of the table.
 _PLAIN_FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 
 
-def list_delta_table(name: str, folder: Location) -> LogicalTable:
-    """The newest version of the Delta table in a folder."""
+def list_delta_table(name: str, folder: Location, as_of: datetime | None = None) -> LogicalTable:
+    """The newest version of the Delta table in a folder, or that of a moment."""
     table = _open(name, folder.uri, None)
+    if as_of is not None:
+        first = _first_commit(name, table)
+        if as_of < first:
+            raise UnreadableFile(name, NO_VERSION, f"the oldest in its log is of {first:{_SHOWN}}")
+        table.load_as_version(as_of)
     version, schema = table.version(), table.schema()
     columns = tuple(field.name for field in schema.fields)
     keys = tuple(table.metadata().partition_columns)
@@ -38,6 +46,16 @@ def list_delta_table(name: str, folder: Location) -> LogicalTable:
             name, folder.uri, size, stamp, composition, (TableFile(whole),), columns
         )
     return LogicalTable(name, folder.uri, size, stamp, composition, tuple(files), columns)
+
+
+def _first_commit(name: str, table: Any) -> datetime:
+    """When the oldest version that the log still has was written."""
+    try:
+        times = [commit["timestamp"] for commit in table.history() if "timestamp" in commit]
+    except Exception as problem:
+        raise UnreadableFile(name, DAMAGED_DELTA, first_line_of(problem)) from problem
+    oldest = min(times, default=0)
+    return datetime.fromtimestamp(oldest / 1000, UTC)
 
 
 def _has_plain_files(protocol: Any) -> bool:

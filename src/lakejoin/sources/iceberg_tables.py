@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.formats.table_stream import TableStream, first_line_of
 from lakejoin.locations import Location
 from lakejoin.model import Composition, LogicalTable, ReadLimits, SourceFile, TableFile
+from lakejoin.sources.delta_tables import NO_VERSION
 from lakejoin.sources.partitioned_folders import stamp_text
 from lakejoin.values.column_names import unique_names
 from lakejoin.values.plain_columns import Losses, repair_batch
@@ -19,7 +21,7 @@ from lakejoin.values.plain_columns import Losses, repair_batch
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DAMAGED_ICEBERG = "damaged Iceberg table"
+DAMAGED_ICEBERG = "cannot be read as an Iceberg table"
 _METADATA = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _HINT = "version-hint.text"
 
@@ -44,26 +46,34 @@ def newest_metadata(folder: Location) -> Location | None:
     return inside / max(numbered)[1]
 
 
-def list_iceberg_table(name: str, folder: Location, metadata: Location) -> LogicalTable:
-    """The current snapshot of an Iceberg table."""
-    opened = _open(name, metadata.uri)
-    table = opened.table
+def list_iceberg_table(
+    name: str, folder: Location, metadata: Location, as_of: datetime | None = None
+) -> LogicalTable:
+    """The current snapshot of an Iceberg table, or that of a moment."""
+    opened = _open(name, metadata.uri, "")
+    if as_of is not None:
+        then = opened.table.snapshot_as_of_timestamp(int(as_of.timestamp() * 1000))
+        if then is None:
+            raise UnreadableFile(name, NO_VERSION)
+        opened = _open(name, metadata.uri, str(then.snapshot_id))
+    table, schema = opened.table, opened.scan.projection()
     fields = {field.source_id: field.name for field in table.spec().fields}
-    keys = tuple(table.schema().find_column_name(source) or key for source, key in fields.items())
+    keys = tuple(schema.find_column_name(source) or key for source, key in fields.items())
     files = [
         TableFile(SourceFile(f"{name}/{_below(path)}", path, task.file.file_size_in_bytes, 0))
         for path, task in sorted(opened.tasks.items())
     ]
-    snapshot = table.metadata.current_snapshot_id
+    version = opened.snapshot or str(table.metadata.current_snapshot_id or "none")
     return LogicalTable(
         name,
         folder.uri,
         sum(f.file.size for f in files),
-        stamp_text(f"iceberg {table.metadata.table_uuid} {metadata.name}"),
-        Composition("iceberg", len(files), keys, "none" if snapshot is None else str(snapshot)),
+        stamp_text(f"iceberg {table.metadata.table_uuid} {metadata.name} {opened.snapshot}"),
+        Composition("iceberg", len(files), keys, version),
         tuple(files),
-        tuple(field.name for field in table.schema().fields),
+        tuple(field.name for field in schema.fields),
         metadata.uri,
+        opened.snapshot,
     )
 
 
@@ -75,8 +85,8 @@ def open_iceberg_file(table: LogicalTable, file: SourceFile, limits: ReadLimits)
         from pyiceberg.io.pyarrow import ArrowScan
 
         try:
-            opened = _open(table.name, table.metadata)
-            scan = opened.table.scan()
+            opened = _open(table.name, table.metadata, table.snapshot)
+            scan = opened.scan
             rows = ArrowScan(
                 opened.table.metadata, opened.table.io, scan.projection(), scan.row_filter
             ).to_record_batches([opened.tasks[file.uri]])
@@ -97,11 +107,13 @@ def _below(path: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _OpenedTable:
     table: Any
+    snapshot: str  # empty for the current one
+    scan: Any
     tasks: dict[str, Any]  # what to read of each data file, by its path
 
 
 @lru_cache(maxsize=4)
-def _open(name: str, metadata: str) -> _OpenedTable:
+def _open(name: str, metadata: str, snapshot: str) -> _OpenedTable:
     try:
         from pyiceberg.table import StaticTable
     except ImportError:
@@ -110,7 +122,8 @@ def _open(name: str, metadata: str) -> _OpenedTable:
         ) from None
     try:
         table = StaticTable.from_metadata(metadata)
-        tasks = {task.file.file_path: task for task in table.scan().plan_files()}
+        scan = table.scan(snapshot_id=int(snapshot) if snapshot else None)
+        tasks = {task.file.file_path: task for task in scan.plan_files()}
     except Exception as problem:
         raise UnreadableFile(name, DAMAGED_ICEBERG, first_line_of(problem)) from problem
-    return _OpenedTable(table, tasks)
+    return _OpenedTable(table, snapshot, scan, tasks)

@@ -7,8 +7,9 @@ rows that were deleted or replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.locations import Location
@@ -23,6 +24,7 @@ from lakejoin.sources.iceberg_tables import (
 from lakejoin.sources.lake_files import (
     FORMAT_FOLDERS,
     LakeRoot,
+    free_name,
     list_roots,
     name_uniquely,
     shown_name,
@@ -42,21 +44,43 @@ def list_tables(
     follow_links: bool = False,
     rules: TableRules | None = None,
     excluded: tuple[str, ...] = (),
+    as_of: datetime | None = None,
 ) -> list[Source]:
     """List what the lakes have to read, as `list_files` does, with the files that are one table
     together as one; a table that cannot be read goes to `problems`.
 
     `rules` replace those in the lakes; files that match the globs `excluded` are left out too.
+    Delta and Iceberg tables are listed as they were at the moment `as_of`.
     """
     roots = list_roots(lakes, problems, exclude, follow_links)
     found = []
     for root in roots:
         own = read_rules(root.base) if rules is None else rules
-        found.append(_find_tables(root, own.with_excluded(excluded), problems))
+        found.append(_find_tables(root, own.with_excluded(excluded), problems, as_of))
     return name_uniquely(found)
 
 
-def _find_tables(root: LakeRoot, rules: TableRules, problems: list[Skipped]) -> LakeRoot:
+def list_single_files(
+    lakes: Sequence[str],
+    problems: list[Skipped],
+    exclude: Location | None = None,
+    follow_links: bool = False,
+) -> list[SourceFile]:
+    """List every file of the lakes as `list_files` does, but for those of Delta, Iceberg and Hudi
+    tables: their files are not their rows, so such tables go to `problems`."""
+    roots = []
+    for root in list_roots(lakes, problems, exclude, follow_links):
+        formats = dict(_format_folders(root))
+        for folder, kind in formats.items():
+            detail = f"a {kind.capitalize()} table is read by lakejoin index only"
+            problems.append(Skipped(shown_name(folder) or root.label, "not a file", detail))
+        roots.append(replace(root, sources=tuple(_outside_formats(root, formats))))
+    return [source for source in name_uniquely(roots) if isinstance(source, SourceFile)]
+
+
+def _find_tables(
+    root: LakeRoot, rules: TableRules, problems: list[Skipped], as_of: datetime | None
+) -> LakeRoot:
     formats = dict(_format_folders(root))
     tables: list[Source] = []
     for folder, kind in formats.items():
@@ -65,27 +89,41 @@ def _find_tables(root: LakeRoot, rules: TableRules, problems: list[Skipped]) -> 
             continue
         where = root.base / folder if folder else root.base
         try:
-            tables.append(_list_format_table(name, where, kind))
+            tables.append(_list_format_table(name, where, kind, as_of))
         except MissingDependency as problem:
             problems.append(Skipped(name, NO_READER, str(problem)))
         except UnreadableFile as problem:
             problems.append(Skipped(name, problem.reason, problem.detail))
-    prefixes = tuple(f"{shown_name(folder)}/" for folder in formats if folder)
-    whole = "" in formats
     loose = [
-        s
-        for s in root.sources
-        if not whole
-        and not s.name.startswith(prefixes)
-        and s.name != RULES_FILE
-        and rules.reads(s.name)
+        source
+        for source in _outside_formats(root, formats)
+        if source.name != RULES_FILE and rules.reads(source.name)
     ]
     tables += _grouped(root, rules, loose)
     apart = [s for s in loose if matches_any(rules.keep_apart, s.name)]
     names = {s.name for s in apart}
     rest = replace(root, sources=tuple(s for s in loose if s.name not in names))
     rest = replace(rest, sources=tuple(find_folder_tables(rest)))
-    return replace(root, sources=(*tables, *apart, *find_series(rest)))
+    return replace(root, sources=_named_apart([*tables, *apart, *find_series(rest)]))
+
+
+def _outside_formats(root: LakeRoot, formats: Mapping[str, str]) -> list[Source]:
+    """What is not in the folder of a table of a format."""
+    if "" in formats:
+        return []
+    prefixes = tuple(f"{shown_name(folder)}/" for folder in formats)
+    return [source for source in root.sources if not source.name.startswith(prefixes)]
+
+
+def _named_apart(sources: list[Source]) -> tuple[Source, ...]:
+    """The sources with numbers at names that stand twice: files keep theirs."""
+    taken = {source.name for source in sources if isinstance(source, SourceFile)}
+    return tuple(
+        source
+        if isinstance(source, SourceFile)
+        else replace(source, name=free_name(source.name, taken))
+        for source in sources
+    )
 
 
 def _grouped(root: LakeRoot, rules: TableRules, loose: list[Source]) -> list[Source]:
@@ -113,12 +151,14 @@ def _format_folders(root: LakeRoot) -> Iterator[tuple[str, str]]:
             yield folder, kind
 
 
-def _list_format_table(name: str, folder: Location, kind: str) -> LogicalTable:
+def _list_format_table(
+    name: str, folder: Location, kind: str, as_of: datetime | None
+) -> LogicalTable:
     if kind == "delta":
-        return list_delta_table(name, folder)
+        return list_delta_table(name, folder, as_of)
     metadata = newest_metadata(folder) if kind == "iceberg" else None
     if metadata is not None:
-        return list_iceberg_table(name, folder, metadata)
+        return list_iceberg_table(name, folder, metadata, as_of)
     raise MissingDependency(
         "Hudi tables are not read: export it as Parquet, or write it as Delta or Iceberg"
     )

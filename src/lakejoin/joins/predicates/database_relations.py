@@ -19,7 +19,7 @@ from lakejoin.locations import Location
 from lakejoin.model import Skipped, ValueRules
 from lakejoin.render.answer_base import AnswerBase
 from lakejoin.render.report import Cell, Column, Report, Row, line
-from lakejoin.sources.lake_files import list_files
+from lakejoin.sources.lake_tables import list_single_files
 from lakejoin.text_format import clip, counted
 
 _SKIPPED = 5  # files listed by name
@@ -148,7 +148,7 @@ def read_tables(
     tables: list[NamedTable] = []
     skipped: list[Skipped] = []
     index = None if excluded is None else Location.of(excluded)
-    files = list_files([source], skipped, index, follow_links=True)
+    files = list_single_files([source], skipped, index, follow_links=True)
     for number, file in enumerate(files, start=1):
         report(f"reading file {number:,} of {len(files):,}")
         try:

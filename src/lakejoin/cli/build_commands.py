@@ -77,7 +77,7 @@ _SKIPPED_LINES = 12
 @click.option(
     "--keep-vectors/--drop-vectors",
     default=None,
-    help="Store full vectors, or recompute them from texts.",
+    help="Store full vectors, or recompute them.",
 )
 @click.option(
     "--wait",

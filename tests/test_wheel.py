@@ -55,7 +55,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
 
 @pytest.fixture(scope="module")
 def lake(installed: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a lake that the wheel has indexed on Spark, with every part."""
+    """A folder with a lake that the wheel has indexed in local processes, with every part."""
     home = tmp_path_factory.mktemp("home")
     (home / "lake").mkdir()
     ends = ("ham", "ton", "by", "ford", "dale")
@@ -95,6 +95,8 @@ def run(env: dict[str, str], home: Path, *arguments: str) -> subprocess.Complete
         "relations lake",
         "check",
         "compact",
+        "doctor",
+        "index lake --index on-spark --engine spark",
     ],
 )
 def test_every_command_works(installed: dict[str, str], lake: Path, command: str) -> None:

@@ -49,7 +49,7 @@ def lake(tmp_path: Path) -> Path:
 
 def build(lake: Path, index: Path, engine: str | None = "local", **options: Any) -> BuildReport:
     spark = FakeSpark() if engine == "spark" else None
-    return lakejoin.index(lake, index, spark, options=BuildOptions(engine, **options))
+    return lakejoin.index(lake, index, spark, options=BuildOptions(engine=engine, **options))
 
 
 def contents(index: Path) -> dict[tuple[str, ...], list[tuple[str, bytes]]]:
@@ -255,7 +255,7 @@ def test_no_process_outlives_a_build_that_is_killed(lake: Path, tmp_path: Path) 
 
 def test_progress_counts_files(lake: Path, tmp_path: Path) -> None:
     seen: list[Any] = []
-    options = BuildOptions("local", parts=())
+    options = BuildOptions(engine="local", parts=())
     lakejoin.index(lake, tmp_path / "index", options=options, listener=seen.append)
     last = [progress for progress in seen if progress.stage == "reading and encoding"][-1]
     assert (last.done, last.total, last.cells) == (TABLES, TABLES, TABLES * 900)
@@ -275,7 +275,7 @@ def test_processes_fit_in_memory() -> None:
 def chosen(
     lake: Path, tmp_path: Path, engine: str | None = None, spark: Any = None
 ) -> tuple[str | None, list[str]]:
-    options = BuildOptions(engine, parts=())
+    options = BuildOptions(engine=engine, parts=())
     report = lakejoin.index(lake, tmp_path / "index", spark, options=options)
     return report.engine, [note for note in report.notes if "local processes" in note]
 
@@ -332,6 +332,6 @@ def test_large_work_runs_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_local_processes_take_no_spark(lake: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the engine local uses no Spark"):
-        lakejoin.index(lake, tmp_path / "index", FakeSpark(), options=BuildOptions("local"))
+        lakejoin.index(lake, tmp_path / "index", FakeSpark(), options=BuildOptions(engine="local"))
     with pytest.raises(InputError, match="unknown engine 'dask'; use local or spark"):
-        BuildOptions("dask")
+        BuildOptions(engine="dask")

@@ -195,7 +195,6 @@ class BuildOptions:
     lakejoin.errors.InputError: unknown part 'colour'; use meaning, distance
     """
 
-    engine: str | None = None
     full: bool = False
     strict: bool = False
     allow_removal: bool = False
@@ -214,6 +213,7 @@ class BuildOptions:
     memory: int = 1600 << 20
     chunk_bytes: int = 96 << 20
     limits: ReadLimits = field(default_factory=ReadLimits)
+    engine: str | None = None
 
     def __post_init__(self) -> None:
         if self.permutations is not None:

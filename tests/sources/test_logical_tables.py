@@ -197,6 +197,16 @@ def test_files_of_other_names_with_the_same_columns_are_one_table(tmp_path: Path
     ]
 
 
+def test_stray_and_broken_files_do_not_split_a_table(tmp_path: Path) -> None:
+    for day in (1, 2):
+        write(tmp_path / f"t/day={day}/part-0.csv", "a,b,c\n1,2,3\n")
+        write(tmp_path / f"hive/day={day}/000000_0", "1,2,3\n4,5,6\n")
+    write(tmp_path / "t/day=1/README", "Read me.")
+    write(tmp_path / "t/day=1/aborted.parquet", "PAR1 and no more")
+    found = {s.name: len(getattr(s, "files", "x")) for s in list_tables([str(tmp_path)], [])}
+    assert found == {"t/day=1/README": 1, "t": 3, "hive": 2}
+
+
 def test_two_lakes_with_one_name_and_a_glob(tmp_path: Path) -> None:
     for lake in "pq":
         write(tmp_path / f"{lake}/t/day=1/a.csv", "a,b\n1,2\n")

@@ -16,6 +16,7 @@ from lakejoin.sources.table_headers import are_alike, read_header, split_ending
 _PARTITION = re.compile(r"([^=]+)=(.*)", re.DOTALL)
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _PART_FILE = re.compile(r"(?:run-\d+-)?part-(?:[mr]-)?\d+")
+_UNNAMED = re.compile(r"[\d_-]+")  # as Hive names its files: 000000_0
 _VARYING = re.compile(r"[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d+", re.IGNORECASE)
 _MOST_STEMS = 24  # more different names than that are made up by a writer
 
@@ -57,8 +58,8 @@ def _group_of(file: SourceFile) -> tuple[str, _Partition] | None:
     """The folder of the table that a file belongs to, and its partition; None for a file that is
     a table of its own."""
     *folders, last = file.name.split("/")
-    _, ending = split_ending(last)
-    if not ending and "." in last:
+    is_part = _PART_FILE.match(last) is not None
+    if not split_ending(last)[1] and ("." in last or not (is_part or _UNNAMED.fullmatch(last))):
         return None
     partition: list[tuple[str, str | None]] = []
     rest: list[str] = []
@@ -69,7 +70,7 @@ def _group_of(file: SourceFile) -> tuple[str, _Partition] | None:
         else:
             value = unquote(match[2])
             partition.append((unquote(match[1]), None if value == _NULL else value))
-    if partition or _PART_FILE.match(last):
+    if partition or is_part:
         return "/".join(rest), tuple(partition)
     return None
 

@@ -47,16 +47,12 @@ def read_header(file: SourceFile) -> tuple[str, ...] | None:
 
 def are_alike(headers: Iterable[tuple[str, ...] | None]) -> bool:
     """Whether all headers are nearly that of the first: most columns of the narrower one are in
-    the wider one, however they are ordered.
+    the wider one, however they are ordered. A file without a header does not count.
 
-    >>> are_alike([("id", "name"), ("Name", "id", "age")]), are_alike([("id",), ("code",)])
+    >>> are_alike([("id", "name"), None, ("Name", "id", "age")]), are_alike([("id",), ("code",)])
     (True, False)
     """
-    sets = [None if h is None else {name.strip().casefold() for name in h} for h in headers]
-    first = sets[0] if sets else None
-    if first is None:
-        return False
+    sets = [{name.strip().casefold() for name in h} for h in headers if h is not None]
     return all(
-        other is not None and len(first & other) >= _ALIKE * max(1, min(len(first), len(other)))
-        for other in sets[1:]
+        len(sets[0] & other) >= _ALIKE * max(1, min(len(sets[0]), len(other))) for other in sets[1:]
     )

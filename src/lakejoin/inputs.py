@@ -91,7 +91,8 @@ class LakeTable(FrameSource):
     ) -> pa.Table:
         """Rows [begin, end) with their original texts, as a `pyarrow.Table`; all columns, or those
         with these zero-based indices."""
-        return self._segment.to_arrow(self.entry, begin, end, column_indices)
+        with self._snapshot.in_use():
+            return self._segment.to_arrow(self.entry, begin, end, column_indices)
 
 
 def index_location(index: PathLike | None) -> Location:

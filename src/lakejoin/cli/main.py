@@ -28,6 +28,8 @@ _GROUPS = {
         "show": "show the first rows of a table",
         "skipped": "list the files that were skipped, and why",
         "check": "verify the files of the index",
+        "history": "list the versions of the index that are kept",
+        "rollback": "bring an older version of the index back",
         "doctor": "show what is installed, what is missing, and what that costs",
     },
     "Find tables": {
@@ -55,12 +57,14 @@ _GROUPS = {
     },
 }
 _READERS = ("info", "tables", "columns", "show", "skipped", "check")
+_VERSIONS = ("history", "rollback")
 _SEARCHES = ("search", *_GROUPS["Find tables with one engine"])
 # A module is imported only when its command runs or shows help.
 _MODULES = {
     **{name: f"{name}_command" for name in ("demo", "doctor", "union", "enrich")},
     **dict.fromkeys(("index", "compact"), "build_commands"),
     **dict.fromkeys(_READERS, "lake_commands"),
+    **dict.fromkeys(_VERSIONS, "version_commands"),
     **dict.fromkeys(_SEARCHES, "search_commands"),
     **dict.fromkeys(("paths", "graph"), "graph_commands"),
     **dict.fromkeys(("join", "predicates", "relations"), "join_commands"),
@@ -70,6 +74,7 @@ _MODULES = {
 _WITHOUT_PANDAS = (
     *("index", "compact", "graph", "doctor"),
     *_READERS,
+    *_VERSIONS,
     *_SEARCHES,
     *("union", "paths", "join", "predicates", "relations", "serve", "mcp"),
 )

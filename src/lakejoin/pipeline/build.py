@@ -172,7 +172,10 @@ def _build(
         *_note_unreachable(difference),
     )
     same = settings == old.options and tuple(records) == old.segments
-    if not outcomes and same and not (new or difference.gone or difference.regrouped):
+    # Files that are tried again at every refresh make no new version by failing again.
+    failed_again = sources == known and all(o.kind in ("skipped", "seconds") for o in outcomes)
+    unchanged = same and not (new or difference.gone or difference.regrouped)
+    if unchanged and (failed_again or not outcomes):
         return _report(old, difference, sources, clock, notes, engine)
     listener(Progress("committing"))
     segments = _segments(records, outcomes)

@@ -11,8 +11,8 @@ import numpy as np
 from lakejoin.errors import IndexProblem, InputError, NewerIndex
 from lakejoin.locations import Location
 from lakejoin.model import Array
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
-from lakejoin.store.index_records import NamedFile
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord, Limits
+from lakejoin.store.index_records import NamedFile, read_numbers, read_record
 from lakejoin.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -107,24 +107,29 @@ class PairFile:
     def __init__(self, file: ArrayFile, segment: int) -> None:
         self._file = file
         self._segment = segment
-        self.start = file.array("start").all()
+        self._pairs = file.array("pairs", None, "u4")
+        in_pairs = Limits(len(self._pairs) // 4 + 1, ascend=True)
+        self.start = file.array("start", in_pairs, "i8").all()
+        columns = len(self.start) - 1
+        self._size = file.array("size", None, "u4")
+        file.require(columns >= 0 and len(self._size) == columns and len(self._pairs) % 4 == 0)
+        self._cut = file.array("cut", Limits(columns, ascend=True), "u4")
 
     def __len__(self) -> int:
         return int(self.start[-1])
 
     def cut(self) -> Array:
         """The columns with more joins than are kept."""
-        return self._file.array("cut").all().astype(np.int64)
+        return self._cut.all().astype(np.int64)
 
     def pairs_of(self, columns: Array) -> ColumnPairs:
         columns = np.asarray(columns, dtype=np.int64)
         begin, end = self.start[columns], self.start[columns + 1]
-        stored = self._file.array("pairs")
-        raw = stored.touch(4 * begin, 4 * end).reshape(-1, 4)
+        raw = self._pairs.touch(4 * begin, 4 * end).reshape(-1, 4)
         length = end - begin
         offset = np.cumsum(length) - length
         at = np.repeat(begin - offset, length) + np.arange(int(length.sum()))
-        size = self._file.array("size").take(columns).astype(np.int64)
+        size = self._size.take(columns).astype(np.int64)
         return _make_pairs(
             self._segment, np.repeat(columns, length), np.repeat(size, length), raw[at]
         )
@@ -245,6 +250,7 @@ class StoredGraph:
         self.file = _open_file(index / named.name, named)
         meta = self.file.meta
         version = meta.get("version", 1)
+        self.file.require(type(version) is int)
         if version > VERSION:
             raise NewerIndex(
                 f"the join graph at {self.file.location} was written by a newer lakejoin (version "
@@ -255,9 +261,14 @@ class StoredGraph:
                 f"the join graph at {self.file.location} was written by an older lakejoin; rebuild "
                 "it with: lakejoin graph"
             )
-        self.options = GraphOptions(**meta["options"])
-        self.segments = tuple(GraphSegment(s["id"], tuple(s["dead"])) for s in meta["segments"])
-        self.pair_files = tuple(PairFileRecord(**record) for record in meta["parts"])
+        try:
+            self.options = read_record(GraphOptions, meta["options"])
+            self.segments = tuple(
+                read_record(GraphSegment, s, dead=read_numbers(s["dead"])) for s in meta["segments"]
+            )
+            self.pair_files = tuple(read_record(PairFileRecord, part) for part in meta["parts"])
+        except (ValueError, TypeError, KeyError, InputError):
+            raise self.file.inconsistency() from None
         self._folder = graph_folder(index, named.name)
         self._records = {(record.segment, record.turned): record for record in self.pair_files}
         self._opened: dict[tuple[int, bool], PairFile] = {}

@@ -8,7 +8,7 @@ from typing import Any
 
 import xxhash
 
-from lakejoin.errors import DamagedIndex, MissingIndex, NewerIndex
+from lakejoin.errors import DamagedIndex, InputError, MissingIndex, NewerIndex
 from lakejoin.locations import Location
 from lakejoin.model import ValueRules
 from lakejoin.store.index_records import (
@@ -18,6 +18,8 @@ from lakejoin.store.index_records import (
     NamedFile,
     SegmentRecord,
     SuperKeyOptions,
+    read_numbers,
+    read_record,
 )
 
 FORMAT = 1
@@ -78,15 +80,15 @@ class Manifest:
         return (text[:-1] + f',"checksum":"{digest}"}}\n').encode()
 
 
-def read_manifest(index: Location) -> Manifest:
-    """Read the current manifest of an index.
+def read_manifest(index: Location, name: str = MANIFEST_FILE) -> Manifest:
+    """Read the current manifest of an index, or an older one by the `name` of its file.
 
     >>> read_manifest(Location.of("/nowhere/at/all"))
     Traceback (most recent call last):
         ...
     lakejoin.errors.MissingIndex: no index at /nowhere/at/all; build one with: lakejoin index LAKE
     """
-    location = index / MANIFEST_FILE
+    location = index / name
     try:
         data = location.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -98,7 +100,12 @@ def read_manifest(index: Location) -> Manifest:
             f"one reads {FORMAT}); upgrade lakejoin to open it"
         )
     _verify(location, data, body)
-    return _from_json(body)
+    try:
+        return _from_json(body)
+    except (ValueError, TypeError, KeyError, AttributeError, InputError):
+        raise DamagedIndex(
+            f"the index is damaged: {location} is inconsistent; {_REBUILD}"
+        ) from None
 
 
 def _parse(location: Location, data: bytes) -> dict[str, Any]:
@@ -127,33 +134,60 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     options = body["options"]
     rules = options["rules"]
     return Manifest(
-        version=body["version"],
-        created=body["created"],
-        lakes=tuple(body["lakes"]),
+        version=_number(body["version"]),
+        created=_text(body["created"]),
+        lakes=_texts(body["lakes"]),
         options=IndexOptions(
-            ValueRules(rules["fold"], tuple(rules["extra_nulls"])),
-            options["all_columns"],
-            options.get("permutations", PERMUTATIONS),  # missing in older manifests
+            ValueRules(bool(rules["fold"]), _texts(rules["extra_nulls"])),
+            bool(options["all_columns"]),
+            _number(options.get("permutations", PERMUTATIONS)),  # missing in older manifests
             SuperKeyOptions(bits=options.get("super_keys", {}).get("bits", SuperKeyOptions().bits)),
             *_parts(options),
             tuple(options.get("exclude", ())),
         ),
         segments=tuple(segment_from_json(s) for s in body["segments"]),
-        files=NamedFile(**body["files"]) if body["files"] else None,
-        totals=Totals(**body["totals"]),
-        retired=tuple((r[0], r[1]) for r in body["retired"]),
-        graph=NamedFile(**body["graph"]) if body.get("graph") else None,
+        files=_named_file(body["files"]),
+        totals=read_record(Totals, body["totals"]),
+        retired=tuple((_text(name), float(since)) for name, since in body["retired"]),
+        graph=_named_file(body.get("graph")),
     )
+
+
+def _number(body: Any) -> int:
+    if type(body) is not int or body < 0:
+        raise ValueError(f"{body!r} is not a number")
+    return body
+
+
+def _text(body: Any) -> str:
+    if not isinstance(body, str):
+        raise ValueError(f"{body!r} is not a text")
+    return body
+
+
+def _texts(body: Any) -> tuple[str, ...]:
+    if not isinstance(body, list):
+        raise ValueError(f"{body!r} is not a list")
+    return tuple(_text(text) for text in body)
+
+
+def _named_file(body: Any) -> NamedFile | None:
+    return read_record(NamedFile, body) if body else None
 
 
 def _parts(options: dict[str, Any]) -> tuple[tuple[str, ...] | None, MeaningOptions | None]:
     parts, meaning = options.get("parts"), options.get("meaning")
     return (
-        None if parts is None else tuple(parts),
-        None if meaning is None else MeaningOptions(**meaning),
+        None if parts is None else _texts(parts),
+        None if meaning is None else read_record(MeaningOptions, meaning),
     )
 
 
 def segment_from_json(body: dict[str, Any]) -> SegmentRecord:
-    components = {name: ComponentRecord(**c) for name, c in body["components"].items()}
-    return SegmentRecord(**{**body, "components": components, "dead": tuple(body["dead"])})
+    components = {
+        _text(name): read_record(ComponentRecord, c) for name, c in body["components"].items()
+    }
+    dead = read_numbers(body["dead"])
+    if dead and max(dead) >= body["tables"]:
+        raise ValueError("a removed table does not exist")
+    return read_record(SegmentRecord, body, components=components, dead=dead)

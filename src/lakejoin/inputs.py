@@ -13,6 +13,7 @@ from lakejoin.errors import InputError, MissingIndex, UnknownTable
 from lakejoin.joins.join_inputs import JoinInput, ReadRows
 from lakejoin.locations import Location
 from lakejoin.model import FRAME_NAME, FrameSource
+from lakejoin.quoting import DEFAULT_INDEX
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from lakejoin.store.catalog import ColumnEntry, TableEntry
     from lakejoin.store.segment import Segment
 
-DEFAULT_INDEX = ".lakejoin"
 _NAMES_SHOWN = 3
 
 PathLike = str | os.PathLike[str]

@@ -102,9 +102,10 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             click.echo(err=True)  # the terminal has printed ^C on this line
-            raise _Stopped(_STOPPED.get(ctx.invoked_subcommand or "", _UNTOUCHED)) from None
+            usual = _STOPPED.get(ctx.invoked_subcommand or "", _UNTOUCHED)
+            raise _Stopped(str(stop) or usual) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for group in _GROUPS.values() for name in group]

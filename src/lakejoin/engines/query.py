@@ -244,7 +244,7 @@ def unsearched_note(column: str, kind: ColumnType, all_columns: bool) -> list[st
         return []
     return [
         f"{column!r} has type {kind}, which this index does not search, so only columns of other "
-        "types can match; lakejoin index --all-columns adds the rest"
+        "types can match; lakejoin index --all-columns --full adds the rest"
     ]
 
 

@@ -159,7 +159,7 @@ class ArrayFile:
         self, location: Location, record: FileRecord | None = None, advice: str = _REBUILD
     ) -> None:
         self.location = location
-        self._advice = advice
+        self.advice = advice
         try:
             self._state = location.file_state()
             self._data = location.map()
@@ -302,17 +302,15 @@ class ArrayFile:
         if state != self._state:
             raise DamagedIndex(
                 f"{self.location} was changed while it was in use; an index must only be changed "
-                "by lakejoin: run lakejoin check, and open the index again"
+                "by lakejoin: verify it with lakejoin check, and open the index again"
             )
 
     def inconsistency(self) -> DamagedIndex:
         """The error to raise if arrays contradict each other."""
-        return DamagedIndex(
-            f"the index is damaged: {self.location} is inconsistent; {self._advice}"
-        )
+        return DamagedIndex(f"the index is damaged: {self.location} is inconsistent; {self.advice}")
 
     def _damaged(self, problem: str) -> None:
-        raise DamagedIndex(f"the index is damaged: {self.location}: {problem}; {self._advice}")
+        raise DamagedIndex(f"the index is damaged: {self.location}: {problem}; {self.advice}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ import numpy as np
 
 from lakejoin.errors import BusyIndex, DamagedIndex, IndexProblem, InputError, MissingIndex
 from lakejoin.locations import Location
+from lakejoin.quoting import lakejoin_command
 from lakejoin.store.history import (
-    VERSION_FILE,
     kept_versions,
     lost_files,
     named_files,
@@ -29,7 +29,14 @@ from lakejoin.store.history import (
     versions_to_keep,
 )
 from lakejoin.store.index_records import NamedFile, SegmentRecord
-from lakejoin.store.manifest import MANIFEST_FILE, IndexOptions, Manifest, Totals, read_manifest
+from lakejoin.store.manifest import (
+    MANIFEST_FILE,
+    VERSION_FILE,
+    IndexOptions,
+    Manifest,
+    Totals,
+    read_manifest,
+)
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import segment_folder
 from lakejoin.store.source_states import SourceState, write_sources
@@ -82,13 +89,7 @@ def roll_back(index: Location, version: int | None = None) -> tuple[Manifest, Ma
     If the current manifest is damaged or lost, its copy, the newest version, is the default.
     """
     with build_lock(index):
-        current = current_manifest(index, replacing=True)
-        kept = [m for m in kept_versions(index) if m.version != current.version]
-        if current.version == 0 and kept:
-            current = replace(current, version=kept[0].version)
-            usable = kept
-        else:
-            usable = [m for m in kept if m.version < current.version]
+        current, usable = _rollback_choice(index)
         wanted = usable[0].version if version is None and usable else version
         older = next((m for m in usable if m.version == wanted), None)
         if older is None:
@@ -97,10 +98,21 @@ def roll_back(index: Location, version: int | None = None) -> tuple[Manifest, Ma
         if lost:
             raise DamagedIndex(
                 f"version {older.version} cannot be brought back, because {lost[0]} is missing or "
-                "was changed; list the others with: lakejoin history"
+                f"was changed; list the others with: {lakejoin_command('history', index.uri)}"
             )
         new = replace(older, version=current.version + 1, created=_now())
-        return older, _replace(index, current, new, checked=False)
+        with clean_after_failure(index, current):
+            return older, _replace(index, current, new, checked=False)
+
+
+def _rollback_choice(index: Location) -> tuple[Manifest, list[Manifest]]:
+    """The current version, and those before it that are kept; if its manifest is damaged or lost,
+    an empty one with the number of the newest, which can be chosen then."""
+    current = current_manifest(index, replacing=True)
+    kept = [m for m in kept_versions(index) if m.version != current.version]
+    if current.version == 0 and kept:
+        return Manifest(version=kept[0].version), kept
+    return current, [m for m in kept if m.version < current.version]
 
 
 def _no_version(index: Location, version: int | None, kept: Sequence[Manifest]) -> str:
@@ -173,14 +185,27 @@ def clean_index(index: Location, manifest: Manifest) -> list[str]:
     return removed
 
 
-def clean_after_failure(index: Location) -> None:
-    """Remove what a failed build left behind.
+@contextlib.contextmanager
+def clean_after_failure(index: Location, old: Manifest) -> Iterator[None]:
+    """Remove what a build leaves behind that fails in this block, and say if it was stopped after
+    its commit.
 
     Reads the manifest again, since the build may have failed after its commit. If the manifest
     cannot be read, nothing is touched.
     """
-    with contextlib.suppress(IndexProblem):
-        clean_index(index, current_manifest(index))
+    try:
+        yield
+    except BaseException as problem:
+        current = old
+        with contextlib.suppress(IndexProblem):
+            current = current_manifest(index)
+            clean_index(index, current)
+        if isinstance(problem, KeyboardInterrupt) and current.version > old.version:
+            raise KeyboardInterrupt(
+                f"stopped after the commit: version {current.version} of the index is complete, "
+                "and in use"
+            ) from None
+        raise
 
 
 def check_index_folder(index: Location) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from lakejoin.errors import IndexProblem, InputError, NewerIndex
 from lakejoin.locations import Location
 from lakejoin.model import Array
+from lakejoin.quoting import lakejoin_command
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord, Limits
 from lakejoin.store.index_records import NamedFile, read_numbers, read_record
 from lakejoin.store.manifest import Manifest
@@ -247,7 +248,8 @@ class StoredGraph:
     """An opened graph; segment indexes refer to `segments`."""
 
     def __init__(self, index: Location, named: NamedFile) -> None:
-        self.file = _open_file(index / named.name, named)
+        self._index = index
+        self.file = _open_file(index, index / named.name, named)
         meta = self.file.meta
         version = meta.get("version", 1)
         self.file.require(type(version) is int)
@@ -259,7 +261,7 @@ class StoredGraph:
         if version < VERSION:
             raise IndexProblem(
                 f"the join graph at {self.file.location} was written by an older lakejoin; rebuild "
-                "it with: lakejoin graph"
+                f"it with: {lakejoin_command('graph', index.uri)}"
             )
         try:
             self.options = read_record(GraphOptions, meta["options"])
@@ -288,23 +290,24 @@ class StoredGraph:
         if record is None:
             return None
         if (segment, turned) not in self._opened:
-            file = _open_file(self._folder / record.name, record)
+            file = _open_file(self._index, self._folder / record.name, record)
             self._opened[segment, turned] = PairFile(file, segment)
         return self._opened[segment, turned]
 
     def check(self) -> None:
         self.file.check_all()
         for record in self.pair_files:
-            _open_file(self._folder / record.name, record).check_all()
+            _open_file(self._index, self._folder / record.name, record).check_all()
 
     def matches(self, manifest: Manifest) -> bool:
         """Whether it was built from exactly these segments."""
         return self.segments == tuple(GraphSegment(s.id, s.dead) for s in manifest.segments)
 
 
-def _open_file(location: Location, named: NamedFile | PairFileRecord) -> ArrayFile:
+def _open_file(index: Location, location: Location, named: NamedFile | PairFileRecord) -> ArrayFile:
     record = FileRecord(named.bytes, named.checksum)
-    return ArrayFile(location, record, "rebuild it with: lakejoin graph --full")
+    advice = f"rebuild it with: {lakejoin_command('graph --full', index.uri)}"
+    return ArrayFile(location, record, advice)
 
 
 def graph_folder(index: Location, name: str) -> Location:

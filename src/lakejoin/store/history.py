@@ -8,7 +8,6 @@ less than `KEEP_SECONDS` ago.
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,11 +16,10 @@ from typing import Any
 
 from lakejoin.errors import DamagedIndex, IndexProblem, MissingIndex
 from lakejoin.locations import Location
-from lakejoin.store.manifest import Manifest, read_manifest
+from lakejoin.store.manifest import VERSION_FILE, Manifest, read_manifest
 
 KEEP_VERSIONS = 3
 KEEP_SECONDS = 7 * 24 * 3600.0
-VERSION_FILE = re.compile(r"MANIFEST-(\d{6,})\.json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ import xxhash
 from lakejoin.errors import DamagedIndex, InputError, MissingIndex, NewerIndex
 from lakejoin.locations import Location
 from lakejoin.model import ValueRules
+from lakejoin.quoting import lakejoin_command
 from lakejoin.store.index_records import (
     PERMUTATIONS,
     ComponentRecord,
@@ -24,6 +26,7 @@ from lakejoin.store.index_records import (
 
 FORMAT = 1
 MANIFEST_FILE = "MANIFEST.json"
+VERSION_FILE = re.compile(r"MANIFEST-(\d{6,})\.json")  # copies: see history.py
 FEATURES = ("meaning", "distance")
 
 
@@ -83,51 +86,58 @@ class Manifest:
 def read_manifest(index: Location, name: str = MANIFEST_FILE) -> Manifest:
     """Read the current manifest of an index, or an older one by the `name` of its file.
 
-    >>> read_manifest(Location.of("/nowhere/at/all"))
+    >>> read_manifest(Location.of("/no"))
     Traceback (most recent call last):
         ...
-    lakejoin.errors.MissingIndex: no index at /nowhere/at/all; build one with: lakejoin index LAKE
+    lakejoin.errors.MissingIndex: no index at /no; build one with: lakejoin index LAKE --index /no
     """
     location = index / name
     try:
         data = location.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingIndex(f"no index at {index}; build one with: lakejoin index LAKE") from None
-    body = _parse(location, data)
+        raise MissingIndex(
+            f"no index at {index}; build one with: {lakejoin_command('index LAKE', index.uri)}"
+        ) from None
+    body = _parse(index, location, data)
     if body.get("format", 0) > FORMAT:
         raise NewerIndex(
             f"the index at {index} was written by a newer lakejoin (format {body['format']}, this "
             f"one reads {FORMAT}); upgrade lakejoin to open it"
         )
-    _verify(location, data, body)
+    _verify(index, location, data, body)
     try:
         return _from_json(body)
     except (ValueError, TypeError, KeyError, AttributeError, InputError):
         raise DamagedIndex(
-            f"the index is damaged: {location} is inconsistent; {_REBUILD}"
+            f"the index is damaged: {location} is inconsistent; {_repair(index)}"
         ) from None
 
 
-def _parse(location: Location, data: bytes) -> dict[str, Any]:
+def _parse(index: Location, location: Location, data: bytes) -> dict[str, Any]:
     try:
         body = json.loads(data)
     except ValueError:
         body = None
     if not isinstance(body, dict) or not isinstance(body.get("format"), int):
-        raise DamagedIndex(f"the index is damaged: {location} is not a manifest; {_REBUILD}")
+        raise DamagedIndex(f"the index is damaged: {location} is not a manifest; {_repair(index)}")
     return body
 
 
-def _verify(location: Location, data: bytes, body: dict[str, Any]) -> None:
+def _verify(index: Location, location: Location, data: bytes, body: dict[str, Any]) -> None:
     text, mark, tail = data.rpartition(b',"checksum":"')
     digest = xxhash.xxh3_64_hexdigest(text + b"}")
     if not mark or tail != f'{digest}"}}\n'.encode() or body.get("checksum") != digest:
         raise DamagedIndex(
-            f"the index is damaged: {location} does not match its checksum; {_REBUILD}"
+            f"the index is damaged: {location} does not match its checksum; {_repair(index)}"
         )
 
 
-_REBUILD = "rebuild it with: lakejoin index LAKE --full"  # only the manifest knew the lake
+def _repair(index: Location) -> str:
+    """What to do about a damaged manifest: only it knew the lake, but there may be a copy."""
+    copied = any(VERSION_FILE.fullmatch(name) for name in index.children())
+    if copied:
+        return f"bring its copy back with: {lakejoin_command('rollback', index.uri)}"
+    return f"rebuild it with: {lakejoin_command('index LAKE --full', index.uri)}"
 
 
 def _from_json(body: dict[str, Any]) -> Manifest:

@@ -13,6 +13,7 @@ import numpy as np
 from lakejoin.errors import DamagedIndex, LakejoinError
 from lakejoin.locations import Location
 from lakejoin.model import Array
+from lakejoin.quoting import lakejoin_command
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord, MissingFile
 from lakejoin.store.catalog import Catalog, TableEntry
 from lakejoin.store.dictionary import Dictionary
@@ -64,16 +65,26 @@ class Segment:
             lack = f"no {component}" if record is None else f"{component} in an older format"
             option = _OPTIONS.get(component, "")
             raise DamagedIndex(
-                f"segment {self.record.id} has {lack}; update it with: lakejoin index{option}"
+                f"segment {self.record.id} has {lack}; update it with: "
+                f"{lakejoin_command(f'index{option}', self.index)}"
             )
         known = FileRecord(record.bytes, record.checksum)
         try:
-            file = ArrayFile(self.location / record.file, known)
+            file = ArrayFile(self.location / record.file, known, self._advice)
         except MissingFile:
             self.check_current()
             raise
         self._opened.append(file)
         return file
+
+    @property
+    def index(self) -> str:
+        """The path or URI of the index; empty for a segment outside one."""
+        return self.location.uri.rpartition("/segments/")[0]
+
+    @property
+    def _advice(self) -> str:
+        return f"rebuild it with: {lakejoin_command('index --full', self.index)}"
 
     def check_unchanged(self) -> None:
         """Raise `DamagedIndex` if a file was changed in place since it was opened."""
@@ -237,8 +248,8 @@ class Segment:
                 consistent = False
             if not consistent:
                 raise DamagedIndex(
-                    f"segment {self.record.id} is inconsistent (failed check: {name}); rebuild it "
-                    "with: lakejoin index --full"
+                    f"segment {self.record.id} is inconsistent (failed check: {name}); "
+                    f"{self._advice}"
                 )
             yield name
 

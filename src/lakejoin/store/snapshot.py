@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from lakejoin.errors import DamagedIndex, IndexProblem, LakejoinError, RetiredIndex, UnknownTable
 from lakejoin.locations import Location
+from lakejoin.quoting import lakejoin_command
 from lakejoin.store.index_records import SegmentRecord
 from lakejoin.store.manifest import Manifest, read_manifest
 
@@ -189,7 +190,7 @@ class Snapshot:
         near += [n for n in names if name.lower() in n.lower() and n not in near][: 3 - len(near)]
         if near:
             return "; did you mean " + " or ".join(near) + "?"
-        return "; list them with: lakejoin tables"
+        return f"; list them with: {lakejoin_command('tables', self.location.uri)}"
 
 
 def segment_folder(index: Location, record: SegmentRecord) -> Location:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakejoin.locations import Location
 from lakejoin.model import Skipped, Source
+from lakejoin.quoting import lakejoin_command
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.catalog import read_table, table_to_bytes
 from lakejoin.store.index_records import NamedFile
@@ -90,4 +91,5 @@ def _read(file: ArrayFile, name: str, schema: pa.Schema) -> pa.Table:
 
 
 def _open(index: Location, file: NamedFile) -> ArrayFile:
-    return ArrayFile(index / file.name, FileRecord(file.bytes, file.checksum))
+    advice = f"rebuild it with: {lakejoin_command('index --full', index.uri)}"
+    return ArrayFile(index / file.name, FileRecord(file.bytes, file.checksum), advice)

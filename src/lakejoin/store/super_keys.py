@@ -216,8 +216,7 @@ class SuperKeys:
         self.words = self.bits // 64
         if self.kind != row_filter.kind:
             raise DamagedIndex(
-                f"{file.location} has super keys of another kind ({self.kind}); rebuild them with: "
-                "lakejoin index"
+                f"{file.location} has super keys of another kind ({self.kind}); {file.advice}"
             )
         self.filter = row_filter.open(self.bits, file)
         self.keys = file.array("keys", None, "u8")

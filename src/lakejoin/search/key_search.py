@@ -142,7 +142,7 @@ class KeySearch(EngineSearch):
         all_columns = self.snapshot.manifest.options.all_columns
         notes = []
         for column, kind in zip(query.columns, query.types, strict=True):
-            notes += unsearched_note(column, kind, all_columns)
+            notes += unsearched_note(column, kind, all_columns, self.snapshot.location.uri)
         notes += _filter_note(self.snapshot.segments)
         if cut := hits.counters.cut_short:
             notes.append(

@@ -95,9 +95,10 @@ def read_manifest(index: Location, name: str = MANIFEST_FILE) -> Manifest:
     try:
         data = location.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingIndex(
-            f"no index at {index}; build one with: {lakejoin_command('index LAKE', index.uri)}"
-        ) from None
+        if _has_copy(index):
+            raise MissingIndex(f"the manifest of {index} is lost; {_repair(index)}") from None
+        build = lakejoin_command("index LAKE", index.uri)
+        raise MissingIndex(f"no index at {index}; build one with: {build}") from None
     body = _parse(index, location, data)
     if body.get("format", 0) > FORMAT:
         raise NewerIndex(
@@ -132,10 +133,13 @@ def _verify(index: Location, location: Location, data: bytes, body: dict[str, An
         )
 
 
+def _has_copy(index: Location) -> bool:
+    return any(VERSION_FILE.fullmatch(name) for name in index.children())
+
+
 def _repair(index: Location) -> str:
     """What to do about a damaged manifest: only it knew the lake, but there may be a copy."""
-    copied = any(VERSION_FILE.fullmatch(name) for name in index.children())
-    if copied:
+    if _has_copy(index):
         return f"bring its copy back with: {lakejoin_command('rollback', index.uri)}"
     return f"rebuild it with: {lakejoin_command('index LAKE --full', index.uri)}"
 

@@ -83,6 +83,40 @@ def forge(index: Path, rng: np.random.Generator) -> str:
     return f"{target.path.name}: {'; '.join(done)}"
 
 
+def damage(index: Path, rng: np.random.Generator) -> str:
+    """Damage one file of an index as a disk or a careless copy would, without its checksums."""
+    files = [t.path for t in targets(index)] + [index / MANIFEST_FILE]
+    files += [path for folder in index.glob("graph-*[0-9a-f]") for path in folder.glob("*.lj")]
+    path = files[int(rng.integers(len(files)))]
+    data = bytearray(path.read_bytes())
+    begin = int(rng.integers(len(data)))
+    end = min(len(data), begin + int(rng.integers(1, 1 + max(1, len(data) // 4))))
+    ways = ["bit", "byte", "zeros", "noise", "cut", "longer", "swap", "gone"]
+    way = ways[int(rng.integers(len(ways)))]
+    path.unlink()
+    if way == "gone":
+        return f"{path.name}: gone"
+    if way == "bit":
+        data[begin] ^= 1 << int(rng.integers(8))
+    elif way == "byte":
+        data[begin] ^= int(rng.integers(1, 256))
+    elif way == "zeros":
+        data[begin:end] = bytes(end - begin)
+    elif way == "noise":
+        data[begin:end] = rng.integers(0, 256, end - begin).astype(np.uint8).tobytes()
+    elif way == "cut":
+        del data[begin:]
+    elif way == "longer":
+        data += bytes(int(rng.integers(1, 5000)))
+    else:
+        half = (end - begin) // 2
+        data[begin : begin + 2 * half] = (
+            data[begin + half : begin + 2 * half] + data[begin : begin + half]
+        )
+    path.write_bytes(data)
+    return f"{path.name}: {way}, bytes {begin} to {end}"
+
+
 def _forge_array(arrays: Arrays, name: str, rng: np.random.Generator) -> str:
     array = arrays[name]
     ways = ["extreme", "extreme", "few", "all", "shift", "cut", "longer", "shuffle", "type"]

@@ -605,6 +605,7 @@ from lakejoin.model import ReadLimits
 from lakejoin.pipeline import segment_tasks
 from lakejoin.pipeline.job import Job
 segment_tasks._GRACE = 0.5
+segment_tasks._WAITING = 10 if sys.argv[1] == "sleep" else 1000
 job = Job("i", "b", limits=ReadLimits(child_seconds=0.1))
 def slow(seconds):
     yield 1

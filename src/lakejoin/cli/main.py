@@ -128,9 +128,9 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="lakejoin")
 def cli() -> None:
-    """Find the tables in a data lake that join with yours, see why, and join them.
-
-    The index: --index, $LAKEJOIN_INDEX or ./.lakejoin. Every command has --json.
+    """\b
+    Find the tables in a data lake that join with yours, see why, and join them.
+    The index is ./.lakejoin, $LAKEJOIN_INDEX or --index. All take --json.
     """
 
 

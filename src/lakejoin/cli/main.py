@@ -111,7 +111,6 @@ class _LazyGroup(click.Group):
         return [name for group in _GROUPS.values() for name in group]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_paragraph()
         for title, group in _GROUPS.items():
             formatter.write(f"{title}:\n")
             for name, phrase in group.items():

@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint page kernels bench lock clean distclean
+.PHONY: help demo test faults lint page kernels bench lock clean distclean
 
 VENV := .venv/bin
 SETUP := scripts/environment.sh pyproject.toml \
@@ -36,6 +36,9 @@ page: .venv/page.done ## build the web page, from web/
 # Without a C compiler there is no library: a sentence says so, and numba compiles at the first call.
 kernels: .venv/demo.done ## compile the kernels that have changed, with all cores
 	@$(VENV)/python -m lakejoin.kernels.library_build || true
+
+faults: .venv/test.done kernels ## kill, damage and forge for an hour or more, and count what goes wrong
+	@$(VENV)/python tests/faults/battery.py
 
 bench: .venv/test.done kernels ## measure speed and size against a peer
 	@$(VENV)/python benchmarks/index.py

@@ -15,13 +15,13 @@ __version__ = "0.1.0"
 
 # The module of each public name; it is imported when the name is first used.
 _MODULES = {
-    "api": ("index", "join", "open", "predicates", "relations"),
+    "api": ("history", "index", "join", "open", "predicates", "relations", "rollback"),
     "client.remote_lake": ("RemoteJoin", "RemoteLake", "connect"),
     "client.remote_table": ("RemoteTable",),
     "errors": (
         *("BuildFailed", "BusyIndex", "BusyServer", "DamagedIndex", "IndexProblem", "InputError"),
         *("LakejoinError", "MissingDependency", "MissingIndex", "NewerIndex", "NoJoin", "NoServer"),
-        *("ServerProblem", "UnknownTable", "UnreadableFile", "UnusableTarget"),
+        *("RetiredIndex", "ServerProblem", "UnknownTable", "UnreadableFile", "UnusableTarget"),
     ),
     "formats.file_reader": ("read",),
     "formats.table_stream": ("Table",),
@@ -47,7 +47,7 @@ _MODULES = {
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 if TYPE_CHECKING:
-    from lakejoin.api import index, join, open, predicates, relations
+    from lakejoin.api import history, index, join, open, predicates, relations, rollback
     from lakejoin.client.remote_lake import RemoteJoin, RemoteLake, connect
     from lakejoin.client.remote_table import RemoteTable
     from lakejoin.enrich.transformer import LakeJoiner
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         NewerIndex,
         NoJoin,
         NoServer,
+        RetiredIndex,
         ServerProblem,
         UnknownTable,
         UnreadableFile,
@@ -129,6 +130,7 @@ __all__ = [
     "RemoteLake",
     "RemoteTable",
     "Result",
+    "RetiredIndex",
     "SearchOptions",
     "ServerProblem",
     "Table",
@@ -140,12 +142,14 @@ __all__ = [
     "VectorDistance",
     "__version__",
     "connect",
+    "history",
     "index",
     "join",
     "open",
     "predicates",
     "read",
     "relations",
+    "rollback",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The public functions `index`, `open`, `join`, `predicates` and `relations`."""
+"""The verbs `index`, `open`, `history`, `rollback`, `join`, `predicates`, `relations`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lakejoin.pipeline.build import BuildReport
     from lakejoin.pipeline.options import BuildOptions
     from lakejoin.pipeline.task_progress import Listener
+    from lakejoin.store.history import IndexVersion
 
 
 def index(
@@ -84,6 +85,32 @@ def open(index: PathLike | None = None, encoder: EncoderChoice = None) -> Lake:
     (4, 'cities.csv')
     """
     return open_lake(index, encoder)
+
+
+def history(index: PathLike | None = None) -> list[IndexVersion]:
+    """The versions of an index that are kept, newest first: `version`, `created`, `tables`, `rows`,
+    `bytes`, and whether it is the `current` one.
+
+    >>> [version.tables for version in lakejoin.history("data.index") if version.current]
+    [4]
+    """
+    from lakejoin.store.history import list_versions
+
+    return list_versions(index_location(index))
+
+
+def rollback(index: PathLike | None = None, version: int | None = None) -> IndexVersion:
+    """Bring an older version of an index back, by default the one before the current; it becomes a
+    new version, and can be rolled back itself. The next `index` reads what changed since.
+
+    >>> lakejoin.rollback("data.index").tables, lakejoin.rollback("data.index").tables
+    (4, 4)
+    """
+    from lakejoin.store.commit import roll_back
+    from lakejoin.store.history import IndexVersion
+
+    _, restored = roll_back(index_location(index), version)
+    return IndexVersion.of(restored, current=True)
 
 
 def join(

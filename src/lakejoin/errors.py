@@ -10,6 +10,7 @@ LakejoinError              the base: catch this one to catch all of them
 │   ├── MissingIndex       there is no index at that location
 │   ├── NewerIndex         the index was written by a newer version of lakejoin
 │   ├── DamagedIndex       a file of the index is truncated or altered
+│   ├── RetiredIndex       the opened version was replaced, and its files have been removed
 │   └── BusyIndex          another process is building this index
 ├── MissingDependency      an optional library, or Java, is not installed
 ├── NoJoin                 no join was found between two tables
@@ -128,6 +129,14 @@ class DamagedIndex(IndexProblem):
     """A file of the index is truncated or altered.
 
     >>> lakejoin.DamagedIndex("segment s0: checksum").exit_code
+    3
+    """
+
+
+class RetiredIndex(IndexProblem):
+    """The opened version of the index was replaced, and its files have been removed since.
+
+    >>> lakejoin.RetiredIndex("version 1 was replaced: open the index again").exit_code
     3
     """
 

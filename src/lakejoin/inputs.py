@@ -13,6 +13,7 @@ from lakejoin.errors import InputError, MissingIndex, UnknownTable
 from lakejoin.joins.join_inputs import JoinInput, ReadRows
 from lakejoin.locations import Location
 from lakejoin.model import FRAME_NAME, FrameSource
+from lakejoin.quoting import DEFAULT_INDEX
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from lakejoin.store.catalog import ColumnEntry, TableEntry
     from lakejoin.store.segment import Segment
 
-DEFAULT_INDEX = ".lakejoin"
 _NAMES_SHOWN = 3
 
 PathLike = str | os.PathLike[str]
@@ -91,7 +91,8 @@ class LakeTable(FrameSource):
     ) -> pa.Table:
         """Rows [begin, end) with their original texts, as a `pyarrow.Table`; all columns, or those
         with these zero-based indices."""
-        return self._segment.to_arrow(self.entry, begin, end, column_indices)
+        with self._snapshot.in_use():
+            return self._segment.to_arrow(self.entry, begin, end, column_indices)
 
 
 def index_location(index: PathLike | None) -> Location:

@@ -235,13 +235,12 @@ class Lake(LakeSearch):
     def _open_query(self, table: Any) -> Iterator[tuple[QueryTable, tuple[str, ...]]]:
         """The query table and notes about it; an answer needs less than the whole encoded table."""
         resolved = resolve_table(table, self.snapshot)
-        self.snapshot.check_unchanged()
-        query_table = resolved.query_table(self.snapshot)
-        try:
-            yield query_table, resolved.notes
-        finally:
-            query_table.release()
-        self.snapshot.check_unchanged()
+        with self.snapshot.in_use():
+            query_table = resolved.query_table(self.snapshot)
+            try:
+                yield query_table, resolved.notes
+            finally:
+                query_table.release()
 
     @property
     def _index(self) -> str | None:

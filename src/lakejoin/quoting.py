@@ -6,11 +6,24 @@ It is in the bottom layer because the readers of SQLite files quote names too.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _LINE = 96
+DEFAULT_INDEX = ".lakejoin"  # in the working directory, unless $LAKEJOIN_INDEX names another
+
+
+def lakejoin_command(arguments: str, index: str = "") -> str:
+    """A command that a message prints; it names the index unless that is the default one.
+
+    >>> lakejoin_command("index --full", "/my lake/index"), lakejoin_command("graph")
+    ("lakejoin index --full --index '/my lake/index'", 'lakejoin graph')
+    """
+    default = os.environ.get("LAKEJOIN_INDEX") or DEFAULT_INDEX
+    named = index and index not in (default, os.path.abspath(default))  # noqa: PTH100 (as given)
+    return f"lakejoin {arguments}" + (f" --index {shlex.quote(index)}" if named else "")
 
 
 def quote_identifier(name: str) -> str:

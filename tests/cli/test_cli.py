@@ -19,6 +19,7 @@ from lakejoin.cli.main import cli, main
 SCREEN = 40  # lines
 COMMANDS = [
     *("demo", "index", "compact", "info", "tables", "columns", "show", "skipped", "check"),
+    *("history", "rollback"),
     "doctor",
     *("search", "union", "paths", "graph"),
     *("overlap", "containment", "composite", "similar", "nearby"),

@@ -193,7 +193,7 @@ def test_without_the_package_new_texts_are_refused(
     try:
         result = INDEX.run("--index", place)
         assert isinstance(result.exception, MissingDependency)
-        assert str(result.exception).endswith("with: lakejoin index --with none")
+        assert str(result.exception).endswith(f"with: lakejoin index --with none --index {place}")
         INDEX.answer("--index", place, "--with", "none")
         assert parts(place) == NEITHER
     finally:
@@ -234,7 +234,7 @@ def test_an_encoder_that_has_changed_is_refused(
     assert said == (
         "the encoder characters has changed since the vectors of this index were computed "
         "(characters 1 then, characters 2 now): install the old one, or recompute all vectors "
-        "with: lakejoin index --encoder characters"
+        f"with: lakejoin index --encoder characters --index {place}"
     )
     INDEX.answer("--index", place, "--encoder", "characters")
     assert parts(place) == BOTH

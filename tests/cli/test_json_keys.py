@@ -59,6 +59,7 @@ def test_every_command_has_a_section() -> None:
         ("show", ("cities.csv",)),
         ("skipped", ()),
         ("check", ()),
+        ("history", ()),
         ("search", ("mine.csv",)),
         ("overlap", ("mine.csv", "--on", "town")),
         ("overlap", ("mine.csv", "--on", "*")),

@@ -27,8 +27,8 @@ def right_or_damaged(sets: Sets, rng: np.random.Generator, asked: list[Array], m
     for number, what in enumerate(damaged(sets.files[-1], rng, most)):
         kind = KINDS[number % len(KINDS)]
         costs = COSTS[rng.choice(["usual", "lists are dear", "entries are dear"])]
-        index = OverlapIndex([open_postings(f) for f in sets.files], costs)
         try:
+            index = OverlapIndex([open_postings(f) for f in sets.files], costs)
             for one, expected in zip(codes, best, strict=True):
                 found = answered(index.search(one, 5, kind))
                 assert found == expected, (what, kind, costs)
@@ -36,8 +36,8 @@ def right_or_damaged(sets: Sets, rng: np.random.Generator, asked: list[Array], m
             assert found == less, (what, kind, costs)
         except DamagedIndex:
             told += 1
-        index = OverlapIndex([open_postings(f) for f in sets.files], ReadCosts())
         try:
+            index = OverlapIndex([open_postings(f) for f in sets.files], ReadCosts())
             columns = np.arange(len(shared))
             counts = index.overlaps(codes[0][-1], len(sets.segments) - 1, columns)
             assert counts.tolist() == shared.tolist(), what

@@ -122,7 +122,7 @@ def test_an_index_without_pieces_says_so(tmp_path: Path, lake: Lake) -> None:
     assert found_by(older, {"who": NAMES}) == []
     assert missing_rare_tokens_note(lake.snapshot.segments) == ""
     said = missing_rare_tokens_note(older.snapshot.segments)
-    assert said.startswith("this index cannot be searched") and said.endswith("lakejoin index")
+    assert said.startswith("this index cannot be searched") and "with: lakejoin index" in said
     both = [*lake.snapshot.segments, *older.snapshot.segments]
     assert missing_rare_tokens_note(both).startswith("1 of 3 segments")
     assert missing_rare_tokens_note([]) == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 import zipfile
 from pathlib import Path
 
@@ -107,11 +108,30 @@ def test_a_reader_that_starves(tmp_path: Path) -> None:
         list(open_tables(source_of(path), ReadLimits(child_bytes=1 << 30)))
 
 
-def test_a_reader_that_hangs(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(UnreadableFile, match=r"t\.csv: reader hung"):
-        list(open_tables_isolated(Blob.of_file(source_of(path)), ReadLimits(child_seconds=0.01)))
+def _reader(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
+    """A file to read, and a child that does something else."""
+    child = folder / "child.sh"
+    child.write_text(f"#!/bin/sh\n{script}\n")
+    child.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(child))
+    (folder / "t.csv").write_text("a,b\n1,2\n")
+    return folder / "t.csv"
+
+
+def test_a_reader_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _reader(tmp_path, monkeypatch, "exec sleep 60")
+    with pytest.raises(UnreadableFile, match=r"t\.csv: reader hung \(no answer in 1 seconds\)"):
+        list(open_tables_isolated(Blob.of_file(source_of(path)), ReadLimits(child_seconds=1)))
+
+
+def test_a_reader_that_is_slow_does_not_hang(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a busy machine: by the clock it takes three times the limit, but it does something."""
+    work = "for i in 1 2 3 4 5 6 7 8; do sleep 0.4; head -c 20000000 /dev/zero | wc -c; done"
+    path = _reader(tmp_path, monkeypatch, f"{work} > /dev/null\nexit 3")
+    with pytest.raises(UnreadableFile, match=r"t\.csv: reader died \(exit code 3\)"):
+        list(open_tables_isolated(Blob.of_file(source_of(path)), ReadLimits(child_seconds=1)))
 
 
 def test_the_child_reads_what_the_parent_reads(tmp_path: Path) -> None:

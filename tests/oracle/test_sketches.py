@@ -307,8 +307,8 @@ def test_arrays_that_cannot_be_right_do_no_harm(tmp_path: Path, name: str) -> No
                 data = old.array(array).all()
                 noise = rng.integers(0, 1 << 32, len(data), dtype=np.uint32)
                 out.add(array, noise if array == name else data)
-        sketches = Sketches(ArrayFile(Location.of(tmp_path) / "other.lj", out.record))
         try:
+            sketches = Sketches(ArrayFile(Location.of(tmp_path) / "other.lj", out.record))
             assert set(_asked(sketches, rows[3])) <= set(range(0, 1_500, 3))
         except DamagedIndex as problem:
             assert "inconsistent" in str(problem)

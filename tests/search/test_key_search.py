@@ -546,7 +546,7 @@ def test_an_index_without_super_keys(lake: Lake, tmp_path: Path) -> None:
     assert names(answer) == [("leute.csv", ("vorname", "nachname", "land"), 4)]
     assert answer[0].fan_out == 0.8
     (note,) = answer.notes
-    assert note.startswith("this index has no super keys") and note.endswith(": lakejoin index")
+    assert note.startswith("this index has no super keys") and ": lakejoin index" in note
 
 
 def test_a_file_is_read_once(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,9 +26,10 @@ from lakejoin.errors import (
     MissingIndex,
     NewerIndex,
     UnknownTable,
+    UnreadableFile,
 )
 from lakejoin.locations import Location
-from lakejoin.model import ColumnType
+from lakejoin.model import ColumnType, ReadLimits, SourceFile
 from lakejoin.pipeline import segment_tasks
 from lakejoin.pipeline.compaction import compact_index
 from lakejoin.spark import Cluster
@@ -524,10 +526,15 @@ def test_what_was_retired_long_ago_is_forgotten(
     lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lakejoin.store.commit.KEEP_SECONDS", -1.0)
-    for _ in range(4):
+    for _ in range(6):
         index(lake, full=True)
     manifest = lakejoin.open(tmp_path / "index").snapshot.manifest
-    assert len(manifest.retired) <= 4
+    assert len(manifest.retired) == 6, "a segment and a list of files of each version that is kept"
+    monkeypatch.setattr("lakejoin.store.history.KEEP_SECONDS", -1.0)
+    for _ in range(2):
+        index(lake, full=True)
+    manifest = lakejoin.open(tmp_path / "index").snapshot.manifest
+    assert len(manifest.retired) <= 2
 
 
 def test_rows_by_slices(lake: Path, index: Index, tmp_path: Path) -> None:
@@ -588,31 +595,66 @@ def test_many_files_that_kill_their_reader_do_not_fail_the_job(
     assert index(lake, spark=Retrying()).totals.tables == 20
 
 
-def test_the_watchdog_minds_only_the_reader() -> None:
-    """In a process of its own, since the watchdog ends it."""
+@pytest.mark.parametrize("hanging", ["sleep", "work"])
+def test_the_watchdog_minds_only_the_reader(hanging: str) -> None:
+    """In a process of its own, since the watchdog ends it. A reader that waits is ended by the
+    clock, one that works by its CPU time; neither counts what others do."""
     script = """
 import sys, time
 from lakejoin.model import ReadLimits
 from lakejoin.pipeline import segment_tasks
 from lakejoin.pipeline.job import Job
 segment_tasks._GRACE = 0.5
+segment_tasks._WAITING = 10 if sys.argv[1] == "sleep" else 1000
 job = Job("i", "b", limits=ReadLimits(child_seconds=0.1))
 def slow(seconds):
     yield 1
+    until = time.process_time() + seconds
+    while seconds and sys.argv[1] == "work" and time.process_time() < until:
+        pass
     time.sleep(seconds)
     yield 2
 for item in segment_tasks.watch_reader(job, slow(0)):
     time.sleep(1.0)
-time.sleep(1.0)
+until = time.process_time() + 1.0
+while time.process_time() < until:
+    pass
 print("alive", flush=True)
 list(segment_tasks.watch_reader(job, slow(20)))
 print("never")
 """
     result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script, hanging],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert result.stdout == "alive\n"
+    assert (result.returncode == -signal.SIGPROF) == (hanging == "work")
     assert result.returncode != 0
+
+
+def test_a_file_that_was_skipped_for_time_or_death_is_tried_again(
+    lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = segment_tasks.open_tables
+
+    def busy(file: SourceFile, limits: ReadLimits) -> Any:
+        if file.name == "cities.csv":
+            raise UnreadableFile(file.name, "reader hung", "no answer in 120 seconds")
+        return whole(file, limits)
+
+    monkeypatch.setattr(segment_tasks, "open_tables", busy)
+    first = index(lake)
+    assert [s.reason for s in first.skipped if s.name == "cities.csv"] == ["reader hung"]
+    again = index(lake)
+    assert (again.version, again.changed) == (1, 1), "it failed again: there is no new version"
+    monkeypatch.undo()
+    report = index(lake)
+    assert (report.version, report.changed) == (2, 1)
+    assert lakejoin.open(tmp_path / "index").table("cities.csv").rows == 4
+    assert index(lake).changed == 0
 
 
 def test_stopped_right_after_the_commit_the_new_version_is_whole(

@@ -163,6 +163,22 @@ def test_an_encoder_that_fails_fails_the_build(lake: Path, build: Build, tmp_pat
     assert all(right_vectors(s, "characters") for s in segments(tmp_path))
 
 
+def test_an_encoder_that_fails_once_is_asked_again(
+    lake: Path, build: Build, tmp_path: Path
+) -> None:
+    failed = tmp_path / "failed"
+
+    def moody(texts: list[str]) -> list[list[float]]:
+        if texts != ["lakejoin"] and not failed.exists():
+            failed.touch()
+            raise RuntimeError("no mood")
+        return vowels(texts)
+
+    build(lake, parts=["meaning"], encoder=moody)
+    assert failed.exists()
+    assert all(right_vectors(s, moody) for s in segments(tmp_path))
+
+
 def test_lakes_without_texts_or_files(build: Build, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -223,11 +223,17 @@ def test_vectors_of_other_values_are_noticed(tmp_path: Path) -> None:
     segment = segment_of(tmp_path, SMALL)
     right = segment.meaning.codes.all().tolist()
     spare = next(c for c in range(len(segment.dictionary)) if c not in right)
-    for codes in ([*right[1:], right[0]], [spare, *right[1:]]):
-        record = add_components(segment, [_Wrong(codes)])  # type: ignore[list-item]
-        with pytest.raises(DamagedIndex, match="vectors match the texts"):
-            list(Segment(segment.location, record).check())
-    for wrong in (_Wrong(right[1:]), _Wrong(right, identity=""), _Wrong(right, dimension=0)):
+    others = sorted([spare, *right[1:]])
+    record = add_components(segment, [_Wrong(others)])  # type: ignore[list-item]
+    with pytest.raises(DamagedIndex, match="vectors match the texts"):
+        list(Segment(segment.location, record).check())
+    out_of_order = _Wrong([*right[1:], right[0]])
+    for wrong in (
+        out_of_order,
+        _Wrong(right[1:]),
+        _Wrong(right, identity=""),
+        _Wrong(right, dimension=0),
+    ):
         record = add_components(segment, [wrong])  # type: ignore[list-item]
         with pytest.raises(DamagedIndex, match="inconsistent"):
             list(Segment(segment.location, record).check())

@@ -205,7 +205,7 @@ def test_other_super_keys_come_without_reading_files(
     folders = list((tmp_path / "index" / "segments").iterdir())
     assert any(len(list(f.glob("superkeys-*"))) == 2 for f in folders), "older readers may go on"
     monkeypatch.setattr("lakejoin.store.commit.KEEP_SECONDS", -1.0)
-    monkeypatch.setattr("lakejoin.store.commit.clean_index.__defaults__", (-1.0,))
+    monkeypatch.setattr("lakejoin.store.history.KEEP_SECONDS", -1.0)
     report = index(lake, super_key_bits=256)
     assert all(len(list(f.glob("superkeys-*"))) == 1 for f in folders), "but not for ever"
     assert (report.version, report.unchanged) == (3, 6)
@@ -256,7 +256,7 @@ def test_super_keys_of_another_kind_are_rebuilt(
     found, (note,) = answer()
     assert found == expected
     assert note.startswith("this index has super keys of a kind that is no longer used, so every")
-    assert note.endswith("rebuild them with: lakejoin index")
+    assert note.endswith(f"rebuild them with: lakejoin index --index {home}")
     monkeypatch.setattr("lakejoin.pipeline.segment_tasks.tables_of", None)
     assert index(lake).version == 3
     assert answer() == (expected, ())

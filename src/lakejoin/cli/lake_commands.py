@@ -13,6 +13,7 @@ from lakejoin.cli.options import index_json_options
 from lakejoin.cli.terminal import print_json, print_table
 from lakejoin.errors import DamagedIndex
 from lakejoin.inputs import LakeTable
+from lakejoin.quoting import lakejoin_command
 from lakejoin.text_format import clip, counted, size
 
 _LINE_ENDS = {"\n": "LF line ends", "\r\n": "CRLF line ends", "\r": "CR line ends"}
@@ -54,7 +55,8 @@ def _search_kinds(info: dict[str, Any]) -> str:
         kept = ", full vectors stored" if info["encoder"]["kept"] else ""
         parts[parts.index("meaning")] = f"meaning (encoder {encoder}{kept})"
     missing = [f"--with {part}" for part in ("meaning", "distance") if part not in info["parts"]]
-    more = f"; add more with: lakejoin index {' '.join(missing)}" if missing else ""
+    command = lakejoin_command(f"index {' '.join(missing)}", info["index"])
+    more = f"; add more with: {command}" if missing else ""
     return ", ".join(["values", *parts]) + more
 
 

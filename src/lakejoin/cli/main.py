@@ -28,6 +28,8 @@ _GROUPS = {
         "show": "show the first rows of a table",
         "skipped": "list the files that were skipped, and why",
         "check": "verify the files of the index",
+        "history": "list the versions of the index that are kept",
+        "rollback": "bring an older version of the index back",
         "doctor": "show what is installed, what is missing, and what that costs",
     },
     "Find tables": {
@@ -55,12 +57,14 @@ _GROUPS = {
     },
 }
 _READERS = ("info", "tables", "columns", "show", "skipped", "check")
+_VERSIONS = ("history", "rollback")
 _SEARCHES = ("search", *_GROUPS["Find tables with one engine"])
 # A module is imported only when its command runs or shows help.
 _MODULES = {
     **{name: f"{name}_command" for name in ("demo", "doctor", "union", "enrich")},
     **dict.fromkeys(("index", "compact"), "build_commands"),
     **dict.fromkeys(_READERS, "lake_commands"),
+    **dict.fromkeys(_VERSIONS, "version_commands"),
     **dict.fromkeys(_SEARCHES, "search_commands"),
     **dict.fromkeys(("paths", "graph"), "graph_commands"),
     **dict.fromkeys(("join", "predicates", "relations"), "join_commands"),
@@ -70,6 +74,7 @@ _MODULES = {
 _WITHOUT_PANDAS = (
     *("index", "compact", "graph", "doctor"),
     *_READERS,
+    *_VERSIONS,
     *_SEARCHES,
     *("union", "paths", "join", "predicates", "relations", "serve", "mcp"),
 )
@@ -97,15 +102,15 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             click.echo(err=True)  # the terminal has printed ^C on this line
-            raise _Stopped(_STOPPED.get(ctx.invoked_subcommand or "", _UNTOUCHED)) from None
+            usual = _STOPPED.get(ctx.invoked_subcommand or "", _UNTOUCHED)
+            raise _Stopped(str(stop) or usual) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for group in _GROUPS.values() for name in group]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_paragraph()
         for title, group in _GROUPS.items():
             formatter.write(f"{title}:\n")
             for name, phrase in group.items():
@@ -122,9 +127,9 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="lakejoin")
 def cli() -> None:
-    """Find the tables in a data lake that join with yours, see why, and join them.
-
-    The index: --index, $LAKEJOIN_INDEX or ./.lakejoin. Every command has --json.
+    """\b
+    Find the tables in a data lake that join with yours, see why, and join them.
+    The index is ./.lakejoin, $LAKEJOIN_INDEX or --index. All take --json.
     """
 
 

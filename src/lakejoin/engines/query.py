@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from lakejoin.model import Array, ColumnProfile, ColumnType, Dialect
+from lakejoin.quoting import lakejoin_command
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -238,13 +239,14 @@ def read_spellings(segment: Segment, column: int) -> ColumnSpellings:
     return ColumnSpellings(texts, tokens, rows, cells)
 
 
-def unsearched_note(column: str, kind: ColumnType, all_columns: bool) -> list[str]:
-    """A note if the index does not search columns of this type."""
+def unsearched_note(column: str, kind: ColumnType, all_columns: bool, index: str) -> list[str]:
+    """A note if the `index` does not search columns of this type."""
     if is_searched(kind, all_columns):
         return []
+    command = lakejoin_command("index --all-columns --full", index)
     return [
         f"{column!r} has type {kind}, which this index does not search, so only columns of other "
-        "types can match; lakejoin index --all-columns adds the rest"
+        f"types can match; add the rest with: {command}"
     ]
 
 

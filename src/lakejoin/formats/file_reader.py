@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -347,12 +348,11 @@ def _run_child(blob: Blob, limits: ReadLimits, folder: Path) -> UnreadableFile |
             env={**os.environ, "PYTHONPATH": python_path},
         )
         try:
-            _, errors = child.communicate(json.dumps(job).encode(), timeout=limits.child_seconds)
+            errors = _wait(child, json.dumps(job).encode(), folder, limits.child_seconds)
         except subprocess.TimeoutExpired:
             child.kill()
             child.communicate()
-            detail = f"no answer in {limits.child_seconds:g} seconds"
-            return UnreadableFile(blob.name, "reader hung", detail)
+            return UnreadableFile(blob.name, "reader hung", _hung(limits))
         except BaseException:
             child.kill()
             child.wait()
@@ -362,14 +362,51 @@ def _run_child(blob: Blob, limits: ReadLimits, folder: Path) -> UnreadableFile |
     return _died(blob, child.returncode, errors.decode("utf-8", "replace"), limits)
 
 
+def _hung(limits: ReadLimits) -> str:
+    return f"no answer in {limits.child_seconds:g} seconds"
+
+
+def _wait(child: subprocess.Popen[bytes], job: bytes, folder: Path, seconds: float) -> bytes:
+    """What the child wrote to standard error, once it has ended.
+
+    Its limit is CPU time, which the child sets itself. Here it is only ended if it does nothing for
+    as long: it uses no CPU, writes nothing, and does not wait for a processor that others keep
+    busy. Where the system does not say what a process does, the clock decides.
+    """
+    message: bytes | None = job
+    done, since = None, time.monotonic()
+    while True:
+        try:
+            _, errors = child.communicate(message, timeout=min(_POLL_SECONDS, seconds))
+            return errors
+        except subprocess.TimeoutExpired:
+            message = None
+        now = _activity(child.pid), sum(p.stat().st_size for p in folder.iterdir())
+        if now != done or (now[0] is not None and now[0][1] == "R"):
+            done, since = now, time.monotonic()
+        elif time.monotonic() - since > seconds:
+            raise subprocess.TimeoutExpired(child.args, seconds)
+
+
+_POLL_SECONDS = 0.5
+
+
+def _activity(process: int) -> tuple[int, str] | None:
+    """(CPU time in ticks, state) of a process; None if the system does not say."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
+        return sum(map(int, fields[11:15])), fields[0]  # its own time and that of its children
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def _died(blob: Blob, code: int, errors: str, limits: ReadLimits) -> UnreadableFile:
     last = errors.strip().rpartition("\n")[2][:200]
     if any(sign in errors for sign in _MEMORY_SIGNS):
         detail = f"the limit is {limits.child_bytes} bytes"
         return UnreadableFile(blob.name, "reader ran out of memory", detail)
     if code == -getattr(signal, "SIGXCPU", 24):
-        detail = f"no answer in {limits.child_seconds:g} seconds"
-        return UnreadableFile(blob.name, "reader hung", detail)
+        return UnreadableFile(blob.name, "reader hung", _hung(limits))
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     return UnreadableFile(blob.name, "reader died", f"{how}; {last}" if last else how)
 

@@ -15,6 +15,7 @@ from lakejoin.errors import InputError
 from lakejoin.graph.graph_elements import Edges, GraphNodes, concat_edges
 from lakejoin.graph.graph_refresh import EarlierGraph
 from lakejoin.model import Array
+from lakejoin.quoting import lakejoin_command
 from lakejoin.store.graph_files import ColumnPairs, concat_pairs, cut_ranges
 
 if TYPE_CHECKING:
@@ -40,10 +41,12 @@ class JoinGraph:
         stored = snapshot.graph()
         if stored is None:
             raise InputError(
-                f"the index at {snapshot.location} has no join graph yet: run lakejoin graph"
+                f"the index at {snapshot.location} has no join graph yet: run "
+                f"{lakejoin_command('graph', snapshot.location.uri)}"
             )
         self.options: GraphOptions = stored.options
         self.cut = stored.cut
+        self._index = snapshot.location.uri
         self._stored = stored
         self._earlier = EarlierGraph(stored, snapshot)
         self.nodes = GraphNodes(snapshot)
@@ -141,7 +144,8 @@ class JoinGraph:
         if min < self.options.containment:
             raise InputError(
                 f"the graph only has joins with a containment of {self.options.containment:g} or "
-                f"more, not {min:g}: run lakejoin graph --containment {min:g}"
+                f"more, not {min:g}: run "
+                f"{lakejoin_command(f'graph --containment {min:g}', self._index)}"
             )
 
     def statistics(

@@ -186,7 +186,7 @@ def _unpack_counts(data: Array, begin: int, end: int, out: Array) -> None:
     at = np.uint64(begin + 1 + (out.shape[0] * width + 7) // 8)
     for i in range(out.shape[0]):
         rest = (np.int64(data[begin + 1 + i // each]) >> (width * (i % each))) & most
-        if rest == most:
+        if rest == most and at < np.uint64(end):
             beyond, at = read_packed(data, at, np.uint64(end))
             rest += np.int64(beyond)
         out[i] = rest + 1

@@ -246,7 +246,7 @@ def text_length(length: Array, long_id: Array, long_length: Array, i: int) -> np
                 low = middle + 1
             else:
                 high = middle
-        n = np.int64(long_length[low])
+        n = np.int64(long_length[low]) if low < long_length.shape[0] else np.int64(0)  # forged
     return n
 
 

@@ -92,11 +92,8 @@ def build_index(
     check_index_folder(index)
     with build_lock(index, options.wait):
         old = current_manifest(index, replacing=options.full and bool(lakes))
-        try:
+        with clean_after_failure(index, old):
             return _build(lakes, index, old, options, start, listener, clock)
-        except BaseException:
-            clean_after_failure(index)
-            raise
 
 
 def _build(
@@ -132,7 +129,7 @@ def _build(
         check_empty_lakes(lakes, index, difference, options.follow_links)
     clock.lap("list")
     new = old.version == 0 or options.full
-    chosen = choose_features(settings, options, new, sum(file.size for file in files))
+    chosen = choose_features(settings, options, new, sum(file.size for file in files), index.uri)
     settings = chosen.options
     records = () if options.full else _mark_dead(index, old, difference.dropped)
     records = tuple(drop_unused_components(record, settings) for record in records)
@@ -172,7 +169,10 @@ def _build(
         *_note_unreachable(difference),
     )
     same = settings == old.options and tuple(records) == old.segments
-    if not outcomes and same and not (new or difference.gone or difference.regrouped):
+    # Files that are tried again at every refresh make no new version by failing again.
+    failed_again = sources == known and all(o.kind in ("skipped", "seconds") for o in outcomes)
+    unchanged = same and not (new or difference.gone or difference.regrouped)
+    if unchanged and (failed_again or not outcomes):
         return _report(old, difference, sources, clock, notes, engine)
     listener(Progress("committing"))
     segments = _segments(records, outcomes)

@@ -40,11 +40,8 @@ def compact_index(
     with build_lock(index, wait):
         old = read_manifest(index)
         clean_index(index, old)
-        try:
+        with clean_after_failure(index, old):
             return _merge(index, old, start, listener)
-        except BaseException:
-            clean_after_failure(index)
-            raise
 
 
 def _merge(index: Location, old: Manifest, start: StartRunner, listener: Listener) -> CompactReport:

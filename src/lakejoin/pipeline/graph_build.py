@@ -100,11 +100,8 @@ def build_graph(
         kept = EarlierGraph(stored, snapshot) if stored and stored.options == options else None
         if full or (kept is not None and not kept.in_order):
             kept = None
-        try:
+        with clean_after_failure(index, snapshot.manifest):
             return _build(snapshot, kept, options, start, listener)
-        except BaseException:
-            clean_after_failure(index)
-            raise
 
 
 def usable_graph(snapshot: Snapshot) -> StoredGraph | None:

@@ -18,6 +18,7 @@ from lakejoin.text_format import counted
 UNLISTED = -1  # the size recorded for what could not be listed
 FEW_TABLES = 10  # fewer may always be removed, unless the lake is empty
 LARGEST_SHARE = 0.5  # a refresh that would remove a larger share of the tables is refused
+RETRIED = ("reader hung", "reader died", "reader ran out of memory", "reader failed")
 _OUT_OF_REACH = ("cannot be listed", "broken link", OUTSIDE)
 
 
@@ -62,7 +63,7 @@ def compare_files(
         before = known.get(file.name)
         if before is None:
             new.append(file)
-        elif before.same_as(file):
+        elif before.same_as(file) and not _deserves_retry(before):
             kept[file.name] = before
         elif isinstance(file, LogicalTable) and _below(file.name, blocked):
             kept[file.name] = before  # some of its files are out of reach
@@ -116,6 +117,11 @@ def _folders(name: str) -> Iterator[str]:
 def _below(name: str, blocked: Mapping[str, Skipped]) -> bool:
     """Whether something below a folder could not be listed."""
     return any(other.startswith(f"{name}/") for other in blocked)
+
+
+def _deserves_retry(state: SourceState) -> bool:
+    """Whether a file was skipped for what may be different next time: time, memory, a death."""
+    return any(skipped.reason in RETRIED for skipped in state.skipped)
 
 
 def _above(name: str, blocked: Mapping[str, Skipped]) -> bool:

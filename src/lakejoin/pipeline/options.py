@@ -3,6 +3,7 @@ encoder."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -13,6 +14,7 @@ from lakejoin.encoders.factory import ENCODER_NAMES, EncoderChoice, find_named_e
 from lakejoin.encoders.protocol import describe_difference, is_cheap
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.model import ReadLimits, TextEncoder, ValueRules
+from lakejoin.quoting import lakejoin_command
 from lakejoin.sources.table_rules import TableRules
 from lakejoin.store.index_records import MeaningOptions, SegmentRecord, SuperKeyOptions
 from lakejoin.store.manifest import FEATURES, IndexOptions, Manifest
@@ -36,40 +38,51 @@ class ChosenFeatures:
     options: IndexOptions
     encoder: Encoder | None = None
     notes: tuple[str, ...] = ()
+    index: str = ""
 
     def open_encoder(self) -> Encoder:
         """Open the encoder of the index, which must not have changed."""
         if self.encoder is not None:
             return self.encoder
         assert self.options.meaning is not None
-        return reopen_encoder(self.options.meaning)
+        return reopen_encoder(self.options.meaning, self.index)
 
 
 def choose_features(
-    before: IndexOptions, requested: BuildOptions, new: bool, size: int
+    before: IndexOptions, requested: BuildOptions, new: bool, size: int, index: str = ""
 ) -> ChosenFeatures:
-    """Decide the parts: as requested or as before; for a `new` index by the size of the lake."""
+    """Decide the parts: as requested or as before; for a `new` index by the size of the lake.
+
+    Messages name the `index` in the commands that they print.
+    """
+    return replace(_choose(before, requested, new, size, index), index=index)
+
+
+def _choose(
+    before: IndexOptions, requested: BuildOptions, new: bool, size: int, index: str
+) -> ChosenFeatures:
     if requested.parts == ():
         return ChosenFeatures(replace(before, parts=(), meaning=None))
     named = {*(before.parts or ()), *(requested.parts or ())}
     if requested.encoder is not None or requested.keep_vectors is not None:
         named.add("meaning")
     if new and before.parts is None and requested.parts is None:
-        return _by_size(before, requested, named, size)
+        return _by_size(before, requested, named, size, index)
     if before.parts is None and not named:
         return ChosenFeatures(before)
     return _with(before, requested, named)
 
 
 def _by_size(
-    before: IndexOptions, asked: BuildOptions, named: set[str], size: int
+    before: IndexOptions, asked: BuildOptions, named: set[str], size: int, index: str
 ) -> ChosenFeatures:
     """All parts for a small lake, as far as their packages are installed."""
     if size > SMALL_LAKE:
         missing = [part for part in FEATURES if part not in named]
+        command = lakejoin_command(f"index --with {' --with '.join(missing)}", index)
         note = (
             f"search by {' and '.join(missing)} is left out, since the files exceed "
-            f"{SMALL_LAKE >> 20} MB; add it with: lakejoin index --with {' --with '.join(missing)}"
+            f"{SMALL_LAKE >> 20} MB; add it with: {command}"
         )
         return replace(_with(before, asked, named), notes=(note,))
     if "meaning" in named:  # requested, so a missing encoder is an error
@@ -77,7 +90,8 @@ def _by_size(
     try:
         return _with(before, asked, set(FEATURES))
     except MissingDependency as problem:
-        note = f"{problem}; then add search by meaning with: lakejoin index --with meaning"
+        command = lakejoin_command("index --with meaning", index)
+        note = f"{problem}; then add search by meaning with: {command}"
         return replace(_with(before, asked, {"distance"}), notes=(note,))
 
 
@@ -108,7 +122,7 @@ def _name(given: EncoderChoice) -> str | None:
     return given if given in ENCODER_NAMES else str(Path(given).resolve())
 
 
-def reopen_encoder(meaning: MeaningOptions) -> Encoder:
+def reopen_encoder(meaning: MeaningOptions, index: str = "") -> Encoder:
     """Open the encoder of an index for new texts; raises if it has changed."""
     if meaning.encoder is None:
         name = meaning.identity.partition(" {")[0]
@@ -120,13 +134,15 @@ def reopen_encoder(meaning: MeaningOptions) -> Encoder:
     try:
         encoder = open_encoder(find_named_encoder(meaning.encoder))
     except MissingDependency as problem:
-        way_out = "or remove the vectors from this index with: lakejoin index --with none"
+        remove = lakejoin_command("index --with none", index)
+        way_out = f"or remove the vectors from this index with: {remove}"
         raise MissingDependency(f"{problem}, {way_out}") from None
     if encoder.identity != meaning.identity:
+        recompute = lakejoin_command(f"index --encoder {shlex.quote(meaning.encoder)}", index)
         raise InputError(
             f"the encoder {meaning.encoder} has changed since the vectors of this index were "
             f"computed ({describe_difference(meaning.identity, encoder.identity)}): install the "
-            f"old one, or recompute all vectors with: lakejoin index --encoder {meaning.encoder}"
+            f"old one, or recompute all vectors with: {recompute}"
         )
     return encoder
 

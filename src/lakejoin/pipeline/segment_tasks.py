@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import secrets
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -287,23 +288,29 @@ def encode_stream(
 
 Item = TypeVar("Item")
 _GRACE = 30.0
+_WAITING = 10  # times longer by the clock than in CPU time
 
 
 def watch_reader(job: Job, items: Iterator[Item]) -> Iterator[Item]:
     """End this worker if a reader hangs in native code; the retry then isolates the file.
 
-    The clock runs only while the reader works, and longer than a child process may take, since the
+    What counts is CPU time, since a reader on a busy machine is slow and not hung; one that waits
+    for something that never comes uses none, so the clock counts too, with much more patience.
+    Both run only while the reader works, and longer than a child process may take, since the
     reader may itself be waiting for one.
     """
     source = iter(items)
     while True:
         patience = 2 * job.limits.child_seconds + _GRACE
-        faulthandler.dump_traceback_later(patience, exit=True, file=_NOWHERE)
+        faulthandler.dump_traceback_later(_WAITING * patience, exit=True, file=_NOWHERE)
+        # Ends the process without the interpreter's help: native code may hold its lock.
+        signal.setitimer(signal.ITIMER_PROF, patience)
         try:
             item = next(source)
         except StopIteration:
             return
         finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
             faulthandler.cancel_dump_traceback_later()
         yield item
 

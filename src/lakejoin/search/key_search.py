@@ -27,6 +27,7 @@ from lakejoin.engines.overlap import Overlap
 from lakejoin.engines.query import unsearched_note
 from lakejoin.errors import InputError
 from lakejoin.model import Array
+from lakejoin.quoting import lakejoin_command
 from lakejoin.search.engine_search import EngineSearch
 from lakejoin.search.evidence import SharedValues
 from lakejoin.search.options import INITIAL_RULES
@@ -141,7 +142,7 @@ class KeySearch(EngineSearch):
         all_columns = self.snapshot.manifest.options.all_columns
         notes = []
         for column, kind in zip(query.columns, query.types, strict=True):
-            notes += unsearched_note(column, kind, all_columns)
+            notes += unsearched_note(column, kind, all_columns, self.snapshot.location.uri)
         notes += _filter_note(self.snapshot.segments)
         if cut := hits.counters.cut_short:
             notes.append(
@@ -254,14 +255,15 @@ class KeySearch(EngineSearch):
 
 def _filter_note(segments: Iterable[Segment]) -> list[str]:
     """Say so if rows were compared without super keys: old indexes lack them, or use others."""
-    unfiltered = [segment.record for segment in segments if not segment.has_super_keys]
+    unfiltered = [segment for segment in segments if not segment.has_super_keys]
     if not unfiltered:
         return []
-    if all(SuperKeyComponent.name in record.components for record in unfiltered):
+    if all(SuperKeyComponent.name in segment.record.components for segment in unfiltered):
         lack, remedy = "super keys of a kind that is no longer used", "rebuild"
     else:
         lack, remedy = "no super keys", "add"
-    return [f"this index has {lack}, so every row is compared; {remedy} them with: lakejoin index"]
+    command = lakejoin_command("index", unfiltered[0].index)
+    return [f"this index has {lack}, so every row is compared; {remedy} them with: {command}"]
 
 
 def _named(mapping: Mapping | None, places: SegmentTables) -> dict[str, Any] | None:

@@ -4,7 +4,6 @@ the hits."""
 from __future__ import annotations
 
 import os
-import shlex
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from lakejoin.engines.containment.engine import count_for_share
 from lakejoin.engines.query import Query, locate_codes
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.model import Array
+from lakejoin.quoting import lakejoin_command
 from lakejoin.search.engine_search import NearSearch
 from lakejoin.search.evidence import MatchingPairs
 from lakejoin.search.options import AUTO, DEFAULT_MIN, ByMeaning
@@ -217,7 +217,7 @@ def add_part_command(part: str, index: str | None = None) -> str:
     >>> add_part_command("meaning"), add_part_command("distance", "my lake.index")
     ('lakejoin index --with meaning', "lakejoin index --with distance --index 'my lake.index'")
     """
-    return f"lakejoin index --with {part}" + (f" --index {shlex.quote(index)}" if index else "")
+    return lakejoin_command(f"index --with {part}", index or "")
 
 
 _ADD = add_part_command("meaning")

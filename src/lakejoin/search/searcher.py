@@ -109,7 +109,8 @@ class ColumnSearch(EngineSearch):
     def notes(self, hits: Hits, results: Sequence[Result]) -> list[str]:
         query, options, sketched = self.query, self.options, hits.estimate is not None
         all_columns = self.snapshot.manifest.options.all_columns
-        notes = unsearched_note(query.column, query.type, all_columns)
+        index = self.snapshot.location.uri
+        notes = unsearched_note(query.column, query.type, all_columns, index)
         if results and options.by == "containment" and not sketched:
             notes.append("few columns share these values: counted exactly, without sketches")
         if results and sketched and len(query) < _FEW:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +20,7 @@ from lakejoin.model import ReadLimits, Skipped, ValueRules
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.disk_cache import DiskCache
 from lakejoin.server.job_loop import JobHandler, Message, ProgressReporter, serve_jobs
+from lakejoin.server.reader_confinement import confine_reader
 from lakejoin.server.settings import Limits
 from lakejoin.server.workspace import ARROW_SUFFIX, DESCRIPTION_SUFFIX, build_description
 
@@ -28,6 +32,28 @@ _EXPANSION = 10  # how many times larger than the upload limit a file may unpack
 _MAX_TABLES = 100  # of one file
 _MAX_MEMBERS = 10_000  # of one file
 _MEMORY = 4_000_000_000
+_LIBRARIES = (
+    *("pyarrow.parquet", "pyarrow.orc", "pyarrow.csv", "pyarrow.compute", "pyarrow.dataset"),
+    *(
+        "python_calamine",
+        "fastavro",
+        "sqlite3",
+        "zipfile",
+        "tarfile",
+        "gzip",
+        "bz2",
+        "lzma",
+        "zlib",
+    ),
+    *("charset_normalizer", "unicodedata", "decimal", "_json", "_csv", "_datetime", "zoneinfo"),
+    *(
+        "lakejoin.formats.file_reader",
+        "lakejoin.formats.typed_files",
+        "lakejoin.formats.json_files",
+    ),
+    *("lakejoin.formats.table_containers", "lakejoin.formats.delimited.text_reader"),
+    *("lakejoin.values.plain_columns", "cramjam", "zstandard", "snappy", "encodings.idna"),
+)
 
 
 def prepare(setup: Message) -> JobHandler:
@@ -42,9 +68,24 @@ def prepare(setup: Message) -> JobHandler:
 
     def work(job: Message, tell: ProgressReporter) -> Any:
         path = Path(job["path"])
-        return _UploadReader(shelf, limits, rules, tell, path, job["name"], job["id"]).tables()
+        reader = _UploadReader(shelf, limits, rules, tell, path, job["name"], job["id"])
+        with _confined(shelf.folder):  # for good: a process reads one file
+            return reader.tables()
 
     return work
+
+
+@contextmanager
+def _confined(store: Path) -> Iterator[None]:
+    """Read what strangers sent with access to nothing but the libraries and the folder of uploads,
+    where temporary files go too."""
+    scratch = tempfile.mkdtemp(prefix=f"making-{os.getpid()}-", dir=store)
+    tempfile.tempdir = scratch
+    confine_reader(store)
+    try:
+        yield
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 @dataclass(slots=True)
@@ -202,8 +243,12 @@ def _limit_process(limits: Limits) -> None:
 
 
 def _warm_up(rules: ValueRules) -> None:
+    """Load every library that a file may need: a confined process can load no more of them."""
     from lakejoin.values.column_encoder import ColumnEncoder
 
+    for library in _LIBRARIES:
+        with suppress(ImportError):
+            import_module(library)
     encoder = ColumnEncoder("warm", rules)
     encoder.append(pa.array(["up", "1", "2024-05-06", None]))
     encoder.finish()

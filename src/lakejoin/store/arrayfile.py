@@ -2,7 +2,9 @@
 
 Every file of a segment has this form (see docs/format.md). A file is written once, from front to
 back. A reader maps it, checks its size and its footer on opening, and checks each 64 KiB block the
-first time something in it is read: the data is correct or `DamagedIndex` is raised.
+first time something in it is read: the data is correct or `DamagedIndex` is raised. A checksum
+proves nothing about who wrote the file, so numbers that are used as positions have `Limits` too,
+which are checked at the same moment.
 """
 
 from __future__ import annotations
@@ -25,6 +27,35 @@ BLOCK = 1 << 16
 _ALIGN = 64
 _REBUILD = "rebuild it with: lakejoin index --full"
 _TAIL = struct.Struct("<QQII8s")  # footer offset, checksum and length, version, magic
+_DTYPES = ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f4", "f8", "b1")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What holds for every element of an array: it is at least 0 and below `below`, or it is
+    `other`, and not less than the element before it if they `ascend`.
+
+    >>> Limits(5, ascend=True).hold(np.array([0, 3, 3, 4])), Limits(5).hold(np.array([7]))
+    (True, False)
+    """
+
+    below: int
+    ascend: bool = False
+    other: int | None = None
+
+    def hold(self, elements: Array) -> bool:
+        if len(elements) == 0:
+            return True
+        if self.ascend:
+            in_order = bool((elements[1:] >= elements[:-1]).all())
+            return in_order and int(elements[0]) >= 0 and int(elements[-1]) < self.below
+        if elements.dtype.kind != "u" and int(elements.min()) < 0:
+            return False
+        if int(elements.max()) < self.below:
+            return True
+        return self.other is not None and bool(
+            ((elements < self.below) | (elements == self.other)).all()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +145,10 @@ class ArrayFileWriter:
         self.record = FileRecord(self._at + len(footer) + _TAIL.size, f"{digest:016x}")
 
 
+class MissingFile(DamagedIndex):
+    """A file that the manifest names is not there."""
+
+
 class ArrayFile:
     """Reads what `ArrayFileWriter` wrote.
 
@@ -124,12 +159,12 @@ class ArrayFile:
         self, location: Location, record: FileRecord | None = None, advice: str = _REBUILD
     ) -> None:
         self.location = location
-        self._advice = advice
+        self.advice = advice
         try:
             self._state = location.file_state()
             self._data = location.map()
         except FileNotFoundError:
-            raise DamagedIndex(f"the index is damaged: {location} is missing; {advice}") from None
+            raise MissingFile(f"the index is damaged: {location} is missing; {advice}") from None
         if record is not None and len(self._data) != record.bytes:
             self._damaged(f"it has {len(self._data):,} bytes and should have {record.bytes:,}")
         self._read_footer(record)
@@ -148,29 +183,58 @@ class ArrayFile:
                 f"{self.location} was written by a newer lakejoin (file version {version}, this "
                 f"one reads {VERSION}); upgrade lakejoin to open it"
             )
+        if begin + length + _TAIL.size != len(self._data):
+            self._damaged("its footer is not where it should be")
         footer = self._data[begin : begin + length].tobytes()
         if xxhash.xxh3_64_intdigest(footer) != digest:
             self._damaged("its footer does not match its checksum")
         if record is not None and f"{digest:016x}" != record.checksum:
             self._damaged("it is not the file named in the manifest")
         blocks = -(-begin // BLOCK)
-        self._sums = np.frombuffer(footer, dtype="<u8", count=blocks)
-        content = json.loads(footer[8 * blocks :])
-        self.meta: dict[str, Any] = content["meta"]
-        self._arrays: dict[str, tuple[str, int, int]] = content["arrays"]
         self._checked = np.zeros(blocks, dtype=bool)
         self.all_checked = False
         self._end = begin
+        self._limits: dict[str, tuple[CheckedArray, Limits]] = {}
+        try:
+            self._sums = np.frombuffer(footer, dtype="<u8", count=blocks)
+            content = json.loads(footer[8 * blocks :])
+            self.meta: dict[str, Any] = dict(content["meta"])
+            self._arrays: dict[str, tuple[str, int, int]] = {
+                name: (str(dtype), int(length), int(offset))
+                for name, (dtype, length, offset) in content["arrays"].items()
+            }
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise self.inconsistency() from None
 
     def names(self) -> list[str]:
         return list(self._arrays)
 
-    def array(self, name: str) -> CheckedArray:
-        """An array, checked as it is read."""
-        dtype, length, offset = self._arrays[name]
-        kind = np.dtype(dtype)
-        raw = self._data[offset : offset + length * kind.itemsize].view(kind)
-        return CheckedArray(self, np.asarray(raw), offset)
+    def array(self, name: str, limits: Limits | None = None, dtypes: str = "") -> CheckedArray:
+        """An array, checked as it is read: its checksums, and `limits` for its elements.
+
+        `dtypes` are the types that it may have, as in "u2 u4"; compiled code reads an array as the
+        type that it expects.
+        """
+        dtype, length, offset = self._arrays.get(name, ("", -1, 0))
+        short = dtype.lstrip("<|")
+        allowed = dtypes.split() if dtypes else _DTYPES
+        size = int(short[1:]) if short in allowed and short in _DTYPES else 0
+        self.require(size > 0 and length >= 0 and offset >= 0 and offset % size == 0)
+        self.require(offset + length * size <= self._end)
+        raw = self._data[offset : offset + length * size].view(np.dtype(dtype))
+        array = CheckedArray(self, np.asarray(raw), offset)
+        if limits is not None:
+            self._limits[name] = array, limits
+            if self._checked.any():  # by another array in the same block
+                first, last = offset // BLOCK, -(-(offset + length * size) // BLOCK)
+                for block in (first + np.flatnonzero(self._checked[first:last])).tolist():
+                    self._check_limits(block)
+        return array
+
+    def require(self, condition: bool | np.bool_) -> None:
+        """Raise `DamagedIndex` unless a condition holds that every file of this kind fulfils."""
+        if not condition:
+            raise self.inconsistency()
 
     @property
     def verified(self) -> Array:
@@ -214,8 +278,19 @@ class ArrayFile:
                 self._damaged(
                     f"bytes {begin:,} to {begin + len(data):,} do not match their checksum"
                 )
+            self._check_limits(block)
             self._checked[block] = True
         self.all_checked = bool(self._checked.all())
+
+    def _check_limits(self, block: int) -> None:
+        """Check the limits of the elements in a block, and of the step from the block before."""
+        begin, end = block * BLOCK, (block + 1) * BLOCK
+        for array, limits in self._limits.values():
+            size, offset = array.raw.itemsize, array.offset
+            if offset < end and offset + array.raw.nbytes > begin:
+                first = max(begin - offset, 0) // size - limits.ascend
+                last = -(-(end - offset) // size) + limits.ascend
+                self.require(limits.hold(array.raw[max(first, 0) : last]))
 
     def check_unchanged(self) -> None:
         """Raise `DamagedIndex` if the file was changed in place since it was opened. One that was
@@ -227,17 +302,15 @@ class ArrayFile:
         if state != self._state:
             raise DamagedIndex(
                 f"{self.location} was changed while it was in use; an index must only be changed "
-                "by lakejoin: run lakejoin check, and open the index again"
+                "by lakejoin: verify it with lakejoin check, and open the index again"
             )
 
     def inconsistency(self) -> DamagedIndex:
         """The error to raise if arrays contradict each other."""
-        return DamagedIndex(
-            f"the index is damaged: {self.location} is inconsistent; {self._advice}"
-        )
+        return DamagedIndex(f"the index is damaged: {self.location} is inconsistent; {self.advice}")
 
     def _damaged(self, problem: str) -> None:
-        raise DamagedIndex(f"the index is damaged: {self.location}: {problem}; {self._advice}")
+        raise DamagedIndex(f"the index is damaged: {self.location}: {problem}; {self.advice}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +334,11 @@ class CheckedArray:
         size = self.raw.itemsize
         self.file.check_bytes(self.offset + begin * size, self.offset + end * size)
         return self.raw[begin:end]
+
+    def last(self) -> Any:
+        """The last element; the array must have one."""
+        self.file.require(len(self.raw) > 0)
+        return self.slice(len(self.raw) - 1, len(self.raw))[0]
 
     def touch(self, begin: Array, end: Array) -> Array:
         """Check many spans of elements; returns the raw array to read them from."""

@@ -18,7 +18,7 @@ from lakejoin.model import (
     Loss,
     TableData,
 )
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,12 +93,15 @@ class CatalogWriter:
         out.add("columns", table_to_bytes(pa.Table.from_pylist(self._columns, _column_schema())))
 
 
+_TABLE_NUMBERS = ("rows", "first", "width")
+_COLUMN_NUMBERS = ("indexed", "type", "rows", "nulls", "distinct")
+
+
 def _table_schema() -> pa.Schema:
     import pyarrow as pa
 
-    numbers = ("rows", "first", "width")
-    names = ("name", "source", *numbers, "format", "dialect", "losses", "notes")
-    return pa.schema([(n, pa.int64() if n in numbers else pa.string()) for n in names])
+    names = ("name", "source", *_TABLE_NUMBERS, "format", "dialect", "losses", "notes")
+    return pa.schema([(n, pa.int64() if n in _TABLE_NUMBERS else pa.string()) for n in names])
 
 
 def _column_schema() -> pa.Schema:
@@ -132,21 +135,53 @@ def table_to_bytes(table: pa.Table) -> np.ndarray[Any, Any]:
     return np.frombuffer(sink.getvalue(), dtype=np.uint8)
 
 
-def table_from_bytes(data: np.ndarray[Any, Any]) -> pa.Table:
+def read_table(file: ArrayFile, name: str, schema: pa.Schema) -> pa.Table:
+    """Read what `table_to_bytes` made: a table with the columns of `schema`, or more or fewer, as
+    other versions write. Raises `DamagedIndex` if it is not such a table."""
     import pyarrow as pa
 
-    return pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(data))).read_all()
+    data = np.ascontiguousarray(file.array(name, None, "u1").all())
+    try:
+        table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+        table.validate(full=True)  # without it, forged offsets would be followed
+    except (pa.ArrowException, OSError, ValueError):
+        raise file.inconsistency() from None
+    known = {field.name: field.type for field in schema}
+    file.require(all(known.get(field.name, field.type) == field.type for field in table.schema))
+    return table
 
 
 _KEPT = 1024  # tables whose parsed entries are kept: a search asks for the same ones many times
 
 
 class Catalog:
-    def __init__(self, file: ArrayFile) -> None:
-        self.tables = table_from_bytes(file.array("tables").all())
-        self.columns = table_from_bytes(file.array("columns").all())
+    """The opened catalog of a segment with this many tables and columns; None: not known."""
+
+    def __init__(
+        self, file: ArrayFile, tables: int | None = None, columns: int | None = None
+    ) -> None:
+        self._file = file
+        self.tables = read_table(file, "tables", _table_schema())
+        self.columns = read_table(file, "columns", _column_schema())
         self._entries: dict[int, TableEntry] = {}
         self._columns: dict[int, tuple[ColumnEntry, ...]] = {}
+        file.require(tables is None or self.tables.num_rows == tables)
+        file.require(columns is None or self.columns.num_rows == columns)
+        self._check()
+
+    def _check(self) -> None:
+        """The columns of the tables follow each other, with the rows of their tables."""
+        file, tables, columns = self._file, self.tables, self.columns
+        for table, names in ((tables, _TABLE_NUMBERS), (columns, _COLUMN_NUMBERS)):
+            file.require({"name", *names} <= set(table.column_names))
+            file.require(not any(table[name].null_count for name in ("name", *names)))
+        rows, first, width = (tables[name].to_numpy() for name in _TABLE_NUMBERS)
+        limits = Limits(columns.num_rows + 1)
+        file.require(limits.hold(first) and limits.hold(width) and Limits(1 << 48).hold(rows))
+        ends = np.cumsum(width)
+        file.require(np.array_equal(first, ends - width))
+        file.require((int(ends[-1]) if len(ends) else 0) == columns.num_rows)
+        file.require(np.array_equal(columns["rows"].to_numpy(), np.repeat(rows, width)))
 
     def table(self, table_id: int) -> TableEntry:
         entry = self._entries.get(table_id)
@@ -166,24 +201,31 @@ class Catalog:
 
     def _read_table(self, table_id: int) -> TableEntry:
         row = self.tables.slice(table_id, 1).to_pylist()[0]
-        dialect = json.loads(row["dialect"]) if row["dialect"] else None
-        if dialect is not None:
-            dialect = Dialect(**{**dialect, "opinions": tuple(dialect["opinions"])})
-        losses = tuple(Loss(**loss) for loss in json.loads(row["losses"]))
-        notes = tuple(json.loads(row.get("notes") or "[]"))  # missing in older catalogs
-        composed = json.loads(row.get("composition") or "null")  # only where a table has one
-        if composed is not None:
-            lists = {key: tuple(composed[key]) for key in ("keys", "members")}
-            composed = Composition(**{**composed, **lists})
-        parsed = {"dialect": dialect, "losses": losses, "notes": notes, "composition": composed}
-        return TableEntry(table_id, **{**row, **parsed})
+        try:
+            dialect = json.loads(row["dialect"]) if row["dialect"] else None
+            if dialect is not None:
+                dialect = Dialect(**{**dialect, "opinions": tuple(dialect["opinions"])})
+            losses = tuple(Loss(**loss) for loss in json.loads(row["losses"]))
+            notes = tuple(json.loads(row.get("notes") or "[]"))  # missing in older catalogs
+            composed = json.loads(row.get("composition") or "null")  # only where a table has one
+            if composed is not None:
+                lists = {key: tuple(composed[key]) for key in ("keys", "members")}
+                composed = Composition(**{**composed, **lists})
+            parsed = {"dialect": dialect, "losses": losses, "notes": notes, "composition": composed}
+            return TableEntry(table_id, **{**row, **parsed})
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise self._file.inconsistency() from None
 
     def _read_columns(self, table: TableEntry) -> Iterator[ColumnEntry]:
         for i, row in enumerate(self.columns.slice(table.first, table.width).to_pylist()):
             name, indexed = row.pop("name"), row.pop("indexed")
-            row["type"] = ColumnType(row["type"])
-            row["examples"] = tuple(row["examples"])
-            yield ColumnEntry(table.first + i, name, indexed, ColumnProfile(**row))
+            try:
+                row["type"] = ColumnType(row["type"])
+                row["examples"] = tuple(row["examples"])
+                profile = ColumnProfile(**row)
+            except (ValueError, TypeError, KeyError):
+                raise self._file.inconsistency() from None
+            yield ColumnEntry(table.first + i, name, indexed, profile)
 
 
 def _keep(kept: dict[int, T], key: int, entry: T) -> T:

@@ -19,8 +19,24 @@ import numpy as np
 
 from lakejoin.errors import BusyIndex, DamagedIndex, IndexProblem, InputError, MissingIndex
 from lakejoin.locations import Location
+from lakejoin.quoting import lakejoin_command
+from lakejoin.store.history import (
+    kept_versions,
+    lost_files,
+    named_files,
+    save_version,
+    version_file,
+    versions_to_keep,
+)
 from lakejoin.store.index_records import NamedFile, SegmentRecord
-from lakejoin.store.manifest import MANIFEST_FILE, IndexOptions, Manifest, Totals, read_manifest
+from lakejoin.store.manifest import (
+    MANIFEST_FILE,
+    VERSION_FILE,
+    IndexOptions,
+    Manifest,
+    Totals,
+    read_manifest,
+)
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import segment_folder
 from lakejoin.store.source_states import SourceState, write_sources
@@ -31,7 +47,7 @@ _SEGMENT = re.compile(r"\d{6,}[0-9a-f]{4}-\d{6,}-[0-9a-f]{8}")
 _COMPONENT = re.compile(_SEGMENT.pattern + r"/[a-z]+-\d+-[0-9a-f]{8}\.lj")
 _LIST = re.compile(r"files-\d{6,}-[0-9a-f]{8}\.lj")
 _GRAPH = re.compile(r"graph-\d{6,}-[0-9a-f]{8}(\.lj)?")  # a file and its folder
-_DRAFT = re.compile(r"MANIFEST\.json\.\d+\.draft")
+_DRAFT = re.compile(r"MANIFEST(-\d{6,})?\.json\.\d+\.draft")
 _COSTS = "costs.json"  # see engines/overlap/read_costs.py
 _EXACT_VALUES = 1 << 22  # up to this many dictionary entries, distinct values are counted exactly
 
@@ -47,52 +63,95 @@ def commit(
     """Make `segments` the current version; the previous one stays readable for a while."""
     version = old.version + 1
     files = write_sources(index, f"files-{version:06d}-{secrets.token_hex(4)}.lj", sources)
-    current = {s.id for s in segments}
-    now = time.time()
-    gone = [(s.id, now) for s in old.segments if s.id not in current]
-    gone += [(name, now) for name in _replaced_files(old.segments, segments)]
-    if old.files:
-        gone.append((old.files.name, now))
-    retired = [r for r in old.retired if r[0] not in current and r[1] > now - KEEP_SECONDS]
     new = Manifest(
         version=version,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=_now(),
         lakes=tuple(lakes),
         options=options,
         segments=tuple(segments),
         files=files,
-        retired=(*retired, *gone),
         graph=old.graph,
     )
     new = replace(new, totals=_totals(index, new, files.bytes))
-    _replace(index, old, new)
-    return new
+    return _replace(index, old, new)
 
 
 def commit_graph(index: Location, old: Manifest, graph: NamedFile) -> Manifest:
     """Commit a new version that differs from the old one only in its graph."""
+    new = replace(old, version=old.version + 1, created=_now(), graph=graph)
+    return _replace(index, old, new)
+
+
+def roll_back(index: Location, version: int | None = None) -> tuple[Manifest, Manifest]:
+    """Commit an older version again, by default the one before the current: a new version with the
+    same content. Returns the older version and the new one.
+
+    If the current manifest is damaged or lost, its copy, the newest version, is the default.
+    """
+    with build_lock(index):
+        current, usable = _rollback_choice(index)
+        wanted = usable[0].version if version is None and usable else version
+        older = next((m for m in usable if m.version == wanted), None)
+        if older is None:
+            raise InputError(_no_version(index, version, usable))
+        lost = lost_files(index, older)
+        if lost:
+            raise DamagedIndex(
+                f"version {older.version} cannot be brought back, because {lost[0]} is missing or "
+                f"was changed; list the others with: {lakejoin_command('history', index.uri)}"
+            )
+        new = replace(older, version=current.version + 1, created=_now())
+        with clean_after_failure(index, current):
+            return older, _replace(index, current, new, checked=False)
+
+
+def _rollback_choice(index: Location) -> tuple[Manifest, list[Manifest]]:
+    """The current version, and those before it that are kept; if its manifest is damaged or lost,
+    an empty one with the number of the newest, which can be chosen then."""
+    current = current_manifest(index, replacing=True)
+    kept = [m for m in kept_versions(index) if m.version != current.version]
+    if current.version == 0 and kept:
+        return Manifest(version=kept[0].version), kept
+    return current, [m for m in kept if m.version < current.version]
+
+
+def _no_version(index: Location, version: int | None, kept: Sequence[Manifest]) -> str:
+    if not kept:
+        return f"the index at {index} has no older version to go back to"
+    numbers = ", ".join(str(m.version) for m in kept)
+    return f"the index at {index} has no older version {version}; it has {numbers}"
+
+
+def _replace(index: Location, old: Manifest, new: Manifest, checked: bool = True) -> Manifest:
+    """Make `new` the current version; what only older versions use is retired."""
+    if checked and current_manifest(index, replacing=True).version != old.version:
+        raise BusyIndex(f"another builder has changed the index at {index}; run the command again")
+    kept = kept_versions(index)
+    if old.version and all(m.version != old.version for m in kept):
+        save_version(index, old)
+        kept.append(old)
     now = time.time()
-    gone = [(old.graph.name, now)] if old.graph else []
-    retired = [r for r in old.retired if r[1] > now - KEEP_SECONDS]
-    new = replace(old, version=old.version + 1, graph=graph, retired=(*retired, *gone))
-    _replace(index, old, new)
+    used = set(named_files(new))
+    still = {name for m in versions_to_keep(new, kept) for name in named_files(m)}
+    retired = {n: since for n, since in old.retired if since > now - KEEP_SECONDS or n in still}
+    for name in named_files(old):
+        retired.setdefault(name, now)
+    segments = {segment.id for segment in new.segments}
+    gone = tuple(
+        (name, since)
+        for name, since in retired.items()
+        # A segment that is gone is removed as a whole.
+        if name not in used and ("/" not in name or name.partition("/")[0] in segments)
+    )
+    new = replace(new, retired=gone)
+    (index / MANIFEST_FILE).replace(new.to_bytes())
+    with contextlib.suppress(OSError):  # committed already: the next commit saves it otherwise
+        save_version(index, new)
     return new
 
 
-def _replace(index: Location, old: Manifest, new: Manifest) -> None:
-    if current_manifest(index, replacing=True).version != old.version:
-        raise BusyIndex(f"another builder has changed the index at {index}; run the command again")
-    (index / MANIFEST_FILE).replace(new.to_bytes())
-
-
-def _replaced_files(old: Sequence[SegmentRecord], new: Sequence[SegmentRecord]) -> Iterator[str]:
-    """The old files, `<segment>/<file>`, of components that were rebuilt."""
-    before = {s.id: s.components for s in old}
-    for segment in new:
-        used = {c.file for c in segment.components.values()}
-        for component in before.get(segment.id, {}).values():
-            if component.file not in used:
-                yield f"{segment.id}/{component.file}"
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def clean_index(index: Location, manifest: Manifest) -> list[str]:
@@ -102,19 +161,20 @@ def clean_index(index: Location, manifest: Manifest) -> list[str]:
     the names of what was removed.
     """
     limit = time.time() - KEEP_SECONDS
-    named = {s.id for s in manifest.segments}
+    stay = versions_to_keep(manifest, kept_versions(index))
+    named = {name for m in (manifest, *stay) for name in named_files(m)}
     named |= {name for name, since in manifest.retired if since > limit}
-    named |= {file.name for file in (manifest.files, manifest.graph) if file}
     named |= {name.removesuffix(".lj") for name in named if _GRAPH.fullmatch(name)}
+    named |= {version_file(m.version) for m in stay}
     removed = []
-    beside = [(index, pattern) for pattern in (_LIST, _GRAPH, _DRAFT)]
+    beside = [(index, pattern) for pattern in (_LIST, _GRAPH, _DRAFT, VERSION_FILE)]
     for folder, pattern in ((index / "segments", _SEGMENT), *beside):
         for name in folder.children():
             if pattern.fullmatch(name) and name not in named:
                 (folder / name).remove()
                 removed.append(name)
     for name, since in manifest.retired:  # listing every segment folder would be slow
-        if since <= limit and _COMPONENT.fullmatch(name):
+        if name not in named and since <= limit and _COMPONENT.fullmatch(name):
             (index / "segments" / name).remove()
             removed.append(name)
     for name in (index / "scratch").children():
@@ -125,14 +185,27 @@ def clean_index(index: Location, manifest: Manifest) -> list[str]:
     return removed
 
 
-def clean_after_failure(index: Location) -> None:
-    """Remove what a failed build left behind.
+@contextlib.contextmanager
+def clean_after_failure(index: Location, old: Manifest) -> Iterator[None]:
+    """Remove what a build leaves behind that fails in this block, and say if it was stopped after
+    its commit.
 
     Reads the manifest again, since the build may have failed after its commit. If the manifest
     cannot be read, nothing is touched.
     """
-    with contextlib.suppress(IndexProblem):
-        clean_index(index, current_manifest(index))
+    try:
+        yield
+    except BaseException as problem:
+        current = old
+        with contextlib.suppress(IndexProblem):
+            current = current_manifest(index)
+            clean_index(index, current)
+        if isinstance(problem, KeyboardInterrupt) and current.version > old.version:
+            raise KeyboardInterrupt(
+                f"stopped after the commit: version {current.version} of the index is complete, "
+                "and in use"
+            ) from None
+        raise
 
 
 def check_index_folder(index: Location) -> None:
@@ -144,7 +217,8 @@ def check_index_folder(index: Location) -> None:
     names = set(index.children()) - {"LOCK", "segments", "scratch"}
     if MANIFEST_FILE in names:
         return
-    ours = {n for n in names if any(p.fullmatch(n) for p in (_LIST, _GRAPH, _DRAFT))}
+    patterns = (_LIST, _GRAPH, _DRAFT, VERSION_FILE)
+    ours = {n for n in names if any(p.fullmatch(n) for p in patterns)}
     if any(map(_LIST.fullmatch, ours)):
         ours.add(_COSTS)  # without a list of files beside it, somebody else may have written it
     if names - ours:

@@ -29,6 +29,7 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.model import Array
+from lakejoin.store.arrayfile import Limits
 
 if TYPE_CHECKING:
     from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
@@ -46,7 +47,8 @@ _SHORTER = 1.0 - 2.0**-20
 _REACH = 127  # a coordinate, as a byte, is in [-127, 127]
 LARGEST = 1e12  # squares of larger numbers do not fit single precision
 _BY_LEAF = ("blocks", "rest", "order")
-_NAMES = ("mean", "axes", "scale", "blocks", "rest", "order", "low", "high", "span")
+_NAMES = {"mean": "f4 f8", "axes": "f4 f8", "scale": "f8", "blocks": "i1", "rest": "f4"}
+_NAMES |= {"order": "u4", "low": "i1", "high": "i1", "span": "f4"}  # arrays and their types
 
 
 class VectorSource(Protocol):
@@ -156,18 +158,27 @@ class CompactVectors:
     @classmethod
     def open(cls, file: ArrayFile) -> Self:
         """Map what `write_compact_vectors` wrote."""
-        count, dimension, zeros = file.meta["compact"]
-        arrays = {name: file.array(name) for name in _NAMES}
+        try:
+            count, dimension, zeros = (int(number) for number in file.meta["compact"])
+        except (KeyError, TypeError, ValueError):
+            raise file.inconsistency() from None
+        file.require(count >= 0 and dimension >= 0)
+        limits = {"order": Limits(count)}
+        arrays = {name: file.array(name, limits.get(name), kind) for name, kind in _NAMES.items()}
         mapped = tuple(arrays[name] for name in _BY_LEAF)
         mean, axes, scale, blocks, rest, order, low, high, span = (
             array.raw if name in _BY_LEAF else array.all() for name, array in arrays.items()
         )
         axis_count, leaves = (len(axes) // dimension if dimension else 0), -(-count // LEAF)
+        file.require(np.isfinite(mean).all() and np.isfinite(axes).all())
+        file.require(np.isfinite(scale).all() and (scale > 0).all())
+        padding = arrays["rest"].slice(count, len(rest))
+        file.require((padding == np.inf).all())  # what fills the last leaf matches nothing
         try:
             return cls(
                 count,
-                zeros,
-                mean,
+                bool(zeros),
+                mean.reshape(dimension),
                 axes.reshape(axis_count, dimension),
                 scale.reshape(axis_count),
                 blocks.reshape(leaves, axis_count, LEAF),

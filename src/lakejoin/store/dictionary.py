@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.model import Array, string_buffers
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray, Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,11 +34,15 @@ class Dictionary:
     """An opened dictionary: `find` goes from texts to codes, `texts` from codes to texts."""
 
     def __init__(self, file: ArrayFile) -> None:
+        seed = file.meta.get("seed")
+        file.require(isinstance(seed, int) and 0 <= seed < 1 << 64)
         self.seed = int(file.meta["seed"])
-        self._bucket = file.array("bucket")
-        self._tag = file.array("tag")
-        self._code = file.array("code")
+        self._tag = file.array("tag", None, "u4")
+        tokens = len(self._tag)
+        self._bucket = open_directory(file, tokens)
+        self._code = file.array("code", Limits(tokens), "u4")
         self.texts = Texts(file, "text")
+        file.require(len(self._code) == len(self.texts) == tokens)
 
     def __len__(self) -> int:
         return len(self._tag)
@@ -127,6 +131,14 @@ class Dictionary:
         return ((bucket << np.uint64(64 - known)) | tags) & mask, self._code.slice(begin, end)
 
 
+def open_directory(file: ArrayFile, entries: int) -> CheckedArray:
+    """The starts of the buckets of a hash directory: a power of two, and the end."""
+    bucket = file.array("bucket", Limits(entries + 1, ascend=True), "u4 i8 u8")
+    buckets = len(bucket) - 1
+    file.require(buckets >= 1 and buckets & (buckets - 1) == 0)
+    return bucket
+
+
 _WRITTEN = 1 << 20  # texts gathered at once while writing: whole blocks
 _SCANNED = 1 << 24  # bytes searched between two checks of the clock
 
@@ -162,11 +174,18 @@ class Texts:
     """The texts called `name` in a file."""
 
     def __init__(self, file: ArrayFile, name: str) -> None:
-        self._bytes = file.array(f"{name}.bytes")
-        self._block = file.array(f"{name}.block")
-        self._length = file.array(f"{name}.length")
-        self._long_id = file.array(f"{name}.long_id")
-        self._long_length = file.array(f"{name}.long_length")
+        from lakejoin.kernels.text_tables import BLOCK_TEXTS
+
+        self._file = file
+        self._bytes = file.array(f"{name}.bytes", None, "u1")
+        in_bytes = Limits(len(self._bytes) + 1, ascend=True)
+        self._block = file.array(f"{name}.block", in_bytes, "i8")
+        self._length = file.array(f"{name}.length", None, "u1")
+        ids = Limits(len(self._length), ascend=True)
+        self._long_id = file.array(f"{name}.long_id", ids, "u4")
+        self._long_length = file.array(f"{name}.long_length", None, "u4")
+        file.require(len(self._long_id) == len(self._long_length))
+        file.require(len(self._block) == -(-len(self._length) // BLOCK_TEXTS))
 
     def __len__(self) -> int:
         return len(self._length)
@@ -186,6 +205,8 @@ class Texts:
             ids,
             out,
         )
+        # Starts of blocks and lengths are separate arrays: only their sum can be checked.
+        self._file.require(int(out[:, 1].max(initial=0)) <= len(self._bytes))
         return out
 
     def bytes_at(self, span: Array) -> Array:
@@ -202,7 +223,12 @@ class Texts:
         np.cumsum(span[:, 1] - span[:, 0], out=offset[1:])
         text = np.empty(int(offset[-1]), dtype=np.uint8)
         copy_texts(self.bytes_at(span), span, offset, text)
-        return pa.LargeStringArray.from_buffers(len(ids), pa.py_buffer(offset), pa.py_buffer(text))
+        texts = pa.LargeStringArray.from_buffers(len(ids), pa.py_buffer(offset), pa.py_buffer(text))
+        try:
+            texts.validate(full=True)
+        except pa.ArrowInvalid:  # not UTF-8
+            raise self._file.inconsistency() from None
+        return texts
 
     def find_containing(self, needle: bytes, seconds: float) -> Iterator[int | None]:
         """The ids of the texts that contain some bytes, ascending; ends with None if the time is up

@@ -11,8 +11,9 @@ import numpy as np
 from lakejoin.errors import IndexProblem, InputError, NewerIndex
 from lakejoin.locations import Location
 from lakejoin.model import Array
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
-from lakejoin.store.index_records import NamedFile
+from lakejoin.quoting import lakejoin_command
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord, Limits
+from lakejoin.store.index_records import NamedFile, read_numbers, read_record
 from lakejoin.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -107,24 +108,29 @@ class PairFile:
     def __init__(self, file: ArrayFile, segment: int) -> None:
         self._file = file
         self._segment = segment
-        self.start = file.array("start").all()
+        self._pairs = file.array("pairs", None, "u4")
+        in_pairs = Limits(len(self._pairs) // 4 + 1, ascend=True)
+        self.start = file.array("start", in_pairs, "i8").all()
+        columns = len(self.start) - 1
+        self._size = file.array("size", None, "u4")
+        file.require(columns >= 0 and len(self._size) == columns and len(self._pairs) % 4 == 0)
+        self._cut = file.array("cut", Limits(columns, ascend=True), "u4")
 
     def __len__(self) -> int:
         return int(self.start[-1])
 
     def cut(self) -> Array:
         """The columns with more joins than are kept."""
-        return self._file.array("cut").all().astype(np.int64)
+        return self._cut.all().astype(np.int64)
 
     def pairs_of(self, columns: Array) -> ColumnPairs:
         columns = np.asarray(columns, dtype=np.int64)
         begin, end = self.start[columns], self.start[columns + 1]
-        stored = self._file.array("pairs")
-        raw = stored.touch(4 * begin, 4 * end).reshape(-1, 4)
+        raw = self._pairs.touch(4 * begin, 4 * end).reshape(-1, 4)
         length = end - begin
         offset = np.cumsum(length) - length
         at = np.repeat(begin - offset, length) + np.arange(int(length.sum()))
-        size = self._file.array("size").take(columns).astype(np.int64)
+        size = self._size.take(columns).astype(np.int64)
         return _make_pairs(
             self._segment, np.repeat(columns, length), np.repeat(size, length), raw[at]
         )
@@ -242,9 +248,11 @@ class StoredGraph:
     """An opened graph; segment indexes refer to `segments`."""
 
     def __init__(self, index: Location, named: NamedFile) -> None:
-        self.file = _open_file(index / named.name, named)
+        self._index = index
+        self.file = _open_file(index, index / named.name, named)
         meta = self.file.meta
         version = meta.get("version", 1)
+        self.file.require(type(version) is int)
         if version > VERSION:
             raise NewerIndex(
                 f"the join graph at {self.file.location} was written by a newer lakejoin (version "
@@ -253,11 +261,16 @@ class StoredGraph:
         if version < VERSION:
             raise IndexProblem(
                 f"the join graph at {self.file.location} was written by an older lakejoin; rebuild "
-                "it with: lakejoin graph"
+                f"it with: {lakejoin_command('graph', index.uri)}"
             )
-        self.options = GraphOptions(**meta["options"])
-        self.segments = tuple(GraphSegment(s["id"], tuple(s["dead"])) for s in meta["segments"])
-        self.pair_files = tuple(PairFileRecord(**record) for record in meta["parts"])
+        try:
+            self.options = read_record(GraphOptions, meta["options"])
+            self.segments = tuple(
+                read_record(GraphSegment, s, dead=read_numbers(s["dead"])) for s in meta["segments"]
+            )
+            self.pair_files = tuple(read_record(PairFileRecord, part) for part in meta["parts"])
+        except (ValueError, TypeError, KeyError, InputError):
+            raise self.file.inconsistency() from None
         self._folder = graph_folder(index, named.name)
         self._records = {(record.segment, record.turned): record for record in self.pair_files}
         self._opened: dict[tuple[int, bool], PairFile] = {}
@@ -277,23 +290,24 @@ class StoredGraph:
         if record is None:
             return None
         if (segment, turned) not in self._opened:
-            file = _open_file(self._folder / record.name, record)
+            file = _open_file(self._index, self._folder / record.name, record)
             self._opened[segment, turned] = PairFile(file, segment)
         return self._opened[segment, turned]
 
     def check(self) -> None:
         self.file.check_all()
         for record in self.pair_files:
-            _open_file(self._folder / record.name, record).check_all()
+            _open_file(self._index, self._folder / record.name, record).check_all()
 
     def matches(self, manifest: Manifest) -> bool:
         """Whether it was built from exactly these segments."""
         return self.segments == tuple(GraphSegment(s.id, s.dead) for s in manifest.segments)
 
 
-def _open_file(location: Location, named: NamedFile | PairFileRecord) -> ArrayFile:
+def _open_file(index: Location, location: Location, named: NamedFile | PairFileRecord) -> ArrayFile:
     record = FileRecord(named.bytes, named.checksum)
-    return ArrayFile(location, record, "rebuild it with: lakejoin graph --full")
+    advice = f"rebuild it with: {lakejoin_command('graph --full', index.uri)}"
+    return ArrayFile(location, record, advice)
 
 
 def graph_folder(index: Location, name: str) -> Location:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import xxhash
 
-from lakejoin.errors import DamagedIndex, MissingIndex, NewerIndex
+from lakejoin.errors import DamagedIndex, InputError, MissingIndex, NewerIndex
 from lakejoin.locations import Location
 from lakejoin.model import ValueRules
+from lakejoin.quoting import lakejoin_command
 from lakejoin.store.index_records import (
     PERMUTATIONS,
     ComponentRecord,
@@ -18,10 +20,13 @@ from lakejoin.store.index_records import (
     NamedFile,
     SegmentRecord,
     SuperKeyOptions,
+    read_numbers,
+    read_record,
 )
 
 FORMAT = 1
 MANIFEST_FILE = "MANIFEST.json"
+VERSION_FILE = re.compile(r"MANIFEST-(\d{6,})\.json")  # copies: see history.py
 FEATURES = ("meaning", "distance")
 
 
@@ -78,82 +83,125 @@ class Manifest:
         return (text[:-1] + f',"checksum":"{digest}"}}\n').encode()
 
 
-def read_manifest(index: Location) -> Manifest:
-    """Read the current manifest of an index.
+def read_manifest(index: Location, name: str = MANIFEST_FILE) -> Manifest:
+    """Read the current manifest of an index, or an older one by the `name` of its file.
 
-    >>> read_manifest(Location.of("/nowhere/at/all"))
+    >>> read_manifest(Location.of("/no"))
     Traceback (most recent call last):
         ...
-    lakejoin.errors.MissingIndex: no index at /nowhere/at/all; build one with: lakejoin index LAKE
+    lakejoin.errors.MissingIndex: no index at /no; build one with: lakejoin index LAKE --index /no
     """
-    location = index / MANIFEST_FILE
+    location = index / name
     try:
         data = location.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingIndex(f"no index at {index}; build one with: lakejoin index LAKE") from None
-    body = _parse(location, data)
+        if _has_copy(index):
+            raise MissingIndex(f"the manifest of {index} is lost; {_repair(index)}") from None
+        build = lakejoin_command("index LAKE", index.uri)
+        raise MissingIndex(f"no index at {index}; build one with: {build}") from None
+    body = _parse(index, location, data)
     if body.get("format", 0) > FORMAT:
         raise NewerIndex(
             f"the index at {index} was written by a newer lakejoin (format {body['format']}, this "
             f"one reads {FORMAT}); upgrade lakejoin to open it"
         )
-    _verify(location, data, body)
-    return _from_json(body)
+    _verify(index, location, data, body)
+    try:
+        return _from_json(body)
+    except (ValueError, TypeError, KeyError, AttributeError, InputError):
+        raise DamagedIndex(
+            f"the index is damaged: {location} is inconsistent; {_repair(index)}"
+        ) from None
 
 
-def _parse(location: Location, data: bytes) -> dict[str, Any]:
+def _parse(index: Location, location: Location, data: bytes) -> dict[str, Any]:
     try:
         body = json.loads(data)
     except ValueError:
         body = None
     if not isinstance(body, dict) or not isinstance(body.get("format"), int):
-        raise DamagedIndex(f"the index is damaged: {location} is not a manifest; {_REBUILD}")
+        raise DamagedIndex(f"the index is damaged: {location} is not a manifest; {_repair(index)}")
     return body
 
 
-def _verify(location: Location, data: bytes, body: dict[str, Any]) -> None:
+def _verify(index: Location, location: Location, data: bytes, body: dict[str, Any]) -> None:
     text, mark, tail = data.rpartition(b',"checksum":"')
     digest = xxhash.xxh3_64_hexdigest(text + b"}")
     if not mark or tail != f'{digest}"}}\n'.encode() or body.get("checksum") != digest:
         raise DamagedIndex(
-            f"the index is damaged: {location} does not match its checksum; {_REBUILD}"
+            f"the index is damaged: {location} does not match its checksum; {_repair(index)}"
         )
 
 
-_REBUILD = "rebuild it with: lakejoin index LAKE --full"  # only the manifest knew the lake
+def _has_copy(index: Location) -> bool:
+    return any(VERSION_FILE.fullmatch(name) for name in index.children())
+
+
+def _repair(index: Location) -> str:
+    """What to do about a damaged manifest: only it knew the lake, but there may be a copy."""
+    if _has_copy(index):
+        return f"bring its copy back with: {lakejoin_command('rollback', index.uri)}"
+    return f"rebuild it with: {lakejoin_command('index LAKE --full', index.uri)}"
 
 
 def _from_json(body: dict[str, Any]) -> Manifest:
     options = body["options"]
     rules = options["rules"]
     return Manifest(
-        version=body["version"],
-        created=body["created"],
-        lakes=tuple(body["lakes"]),
+        version=_number(body["version"]),
+        created=_text(body["created"]),
+        lakes=_texts(body["lakes"]),
         options=IndexOptions(
-            ValueRules(rules["fold"], tuple(rules["extra_nulls"])),
-            options["all_columns"],
-            options.get("permutations", PERMUTATIONS),  # missing in older manifests
+            ValueRules(bool(rules["fold"]), _texts(rules["extra_nulls"])),
+            bool(options["all_columns"]),
+            _number(options.get("permutations", PERMUTATIONS)),  # missing in older manifests
             SuperKeyOptions(bits=options.get("super_keys", {}).get("bits", SuperKeyOptions().bits)),
             *_parts(options),
             tuple(options.get("exclude", ())),
         ),
         segments=tuple(segment_from_json(s) for s in body["segments"]),
-        files=NamedFile(**body["files"]) if body["files"] else None,
-        totals=Totals(**body["totals"]),
-        retired=tuple((r[0], r[1]) for r in body["retired"]),
-        graph=NamedFile(**body["graph"]) if body.get("graph") else None,
+        files=_named_file(body["files"]),
+        totals=read_record(Totals, body["totals"]),
+        retired=tuple((_text(name), float(since)) for name, since in body["retired"]),
+        graph=_named_file(body.get("graph")),
     )
+
+
+def _number(body: Any) -> int:
+    if type(body) is not int or body < 0:
+        raise ValueError(f"{body!r} is not a number")
+    return body
+
+
+def _text(body: Any) -> str:
+    if not isinstance(body, str):
+        raise ValueError(f"{body!r} is not a text")
+    return body
+
+
+def _texts(body: Any) -> tuple[str, ...]:
+    if not isinstance(body, list):
+        raise ValueError(f"{body!r} is not a list")
+    return tuple(_text(text) for text in body)
+
+
+def _named_file(body: Any) -> NamedFile | None:
+    return read_record(NamedFile, body) if body else None
 
 
 def _parts(options: dict[str, Any]) -> tuple[tuple[str, ...] | None, MeaningOptions | None]:
     parts, meaning = options.get("parts"), options.get("meaning")
     return (
-        None if parts is None else tuple(parts),
-        None if meaning is None else MeaningOptions(**meaning),
+        None if parts is None else _texts(parts),
+        None if meaning is None else read_record(MeaningOptions, meaning),
     )
 
 
 def segment_from_json(body: dict[str, Any]) -> SegmentRecord:
-    components = {name: ComponentRecord(**c) for name, c in body["components"].items()}
-    return SegmentRecord(**{**body, "components": components, "dead": tuple(body["dead"])})
+    components = {
+        _text(name): read_record(ComponentRecord, c) for name, c in body["components"].items()
+    }
+    dead = read_numbers(body["dead"])
+    if dead and max(dead) >= body["tables"]:
+        raise ValueError("a removed table does not exist")
+    return read_record(SegmentRecord, body, components=components, dead=dead)

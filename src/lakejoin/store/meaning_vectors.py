@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lakejoin.errors import BuildFailed
+from lakejoin.errors import BuildFailed, MissingDependency
 from lakejoin.model import Array, ColumnType, TextEncoder
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray, Limits
 from lakejoin.store.compact_vectors import (
     CompactVectors,
     MatrixSource,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 TEXT_TYPES = (ColumnType.TEXT, ColumnType.MIXED)
 STORED_SUFFIX = "\nkept"  # suffix of an identity (one line): full vectors are stored too
 _BATCH = 1 << 15  # vectors written at once
+_PAUSE = 1.0  # seconds before an encoder that failed is asked again
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,14 @@ class EncodedTexts:
         return self.encoder.dimension
 
     def take(self, ids: Array) -> Array:
-        codes = self.codes.take(np.asarray(ids, dtype=np.int64))
-        return self.encoder.encode(self.texts.take(codes))
+        texts = self.texts.take(self.codes.take(np.asarray(ids, dtype=np.int64)))
+        try:
+            return self.encoder.encode(texts)
+        except MissingDependency:
+            raise
+        except Exception:  # noqa: BLE001 (a model may fail once with anything: it is asked again)
+            time.sleep(_PAUSE)
+            return self.encoder.encode(texts)
 
     def rows(self, ids: Array) -> tuple[Array, Array]:
         return np.ascontiguousarray(self.take(ids), dtype=np.float32), np.arange(len(ids))
@@ -176,19 +184,22 @@ def codes_with_meaning(source: Segment) -> Array:
 
 
 class MeaningVectors:
-    """The opened vectors of a segment.
+    """The opened vectors of a segment with this many `tokens`.
 
     `codes` has the code of each id, ascending; `vectors` are the full ones by id, None if they are
     not stored. `encoder_name` is the name of the encoder that computed them.
     """
 
-    def __init__(self, file: ArrayFile) -> None:
+    def __init__(self, file: ArrayFile, tokens: int) -> None:
         self.file = file
         self.identity: str = file.meta.get("identity", "")
         self.encoder_name: str | None = file.meta.get("given")
-        self.dimension = int(file.meta.get("dimension", 0))
-        self.codes = file.array("codes")
-        self.vectors = file.array("vectors") if "vectors" in file.names() else None
+        file.require(isinstance(self.identity, str) and type(file.meta.get("dimension")) is int)
+        file.require(isinstance(self.encoder_name, str | None))
+        self.dimension = int(file.meta["dimension"])
+        self.codes = file.array("codes", Limits(tokens, ascend=True), "u4")
+        stored = "vectors" in file.names()
+        self.vectors = file.array("vectors", None, "f4") if stored else None
         size = len(self) * self.dimension
         complete = self.vectors is None or len(self.vectors) == size
         if not (self.identity and self.dimension >= 1 and complete):

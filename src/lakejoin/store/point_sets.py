@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lakejoin.model import Array
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray, Limits
 from lakejoin.store.point_detection import KINDS, VECTOR, PointSet, find_point_sets
 
 if TYPE_CHECKING:
@@ -112,33 +112,53 @@ def _block_boxes(points: Array) -> Array:
 
 
 class PointSets:
-    """The opened point sets of a segment, with the ids 0, 1, 2, …"""
+    """The opened point sets of a segment with this many `columns`, with the ids 0, 1, 2, …"""
 
-    def __init__(self, file: ArrayFile) -> None:
+    def __init__(self, file: ArrayFile, columns: int | None = None) -> None:
         self.location = file.location
-        self.pool: CheckedArray = file.array("points")
-        self.repeat_pool: CheckedArray = file.array("repeats")
-        self.kinds, self.dimensions, self.sizes, self.forms, self.powers, self.starts = (
-            file.array(name).all() for name in list(_FIELDS)[:6]
-        )
-        self.repeat_forms = file.array("repeat_form").all()
-        self.repeat_starts = file.array("repeat_start").all()
-        self.column_pairs = file.array("columns").all().reshape(-1, 2)
-        self.boxes = file.array("box").all().reshape(-1, 4)
-        self.block_start = file.array("block_start").all()
-        self.blocks = file.array("blocks")
+        self.pool: CheckedArray = file.array("points", None, "u1")
+        self.repeat_pool: CheckedArray = file.array("repeats", None, "u1")
+        some = len(self.pool) + 1
+        limits = {
+            "kind": Limits(len(KINDS)),
+            "dimension": Limits(some),
+            "size": Limits(some),
+            "form": Limits(len(FORMS)),
+            "power": Limits(_POWERS),
+            "start": Limits(some),
+            "repeat_form": Limits(len(REPEAT_FORMS) + 1),
+            "repeat_start": Limits(len(self.repeat_pool) + 1),
+        }
+        fields = [
+            file.array(name, limits[name], np.dtype(kind).str.lstrip("<|")).all()
+            for name, kind in _FIELDS.items()
+        ]
+        self.kinds, self.dimensions, self.sizes, self.forms, self.powers, self.starts = fields[:6]
+        self.repeat_forms, self.repeat_starts = fields[6:]
+        in_columns = None if columns is None else Limits(columns, other=int(NO_COLUMN))
+        pairs = file.array("columns", in_columns, "u4").all()
+        boxes = file.array("box", None, "f8").all()
+        self.blocks = file.array("blocks", None, "f8")
+        in_blocks = Limits(len(self.blocks) // 4 + 1, ascend=True)
+        self.block_start = file.array("block_start", in_blocks, "i8").all()
+        file.require(len({*map(len, fields), len(pairs) // 2, len(boxes) // 4}) == 1)
+        file.require(len(pairs) % 2 == 0 and len(boxes) % 4 == 0)
+        self.column_pairs, self.boxes = pairs.reshape(-1, 2), boxes.reshape(-1, 4)
         self._check(file)
 
     def _check(self, file: ArrayFile) -> None:
         widths = np.array([np.dtype(form).itemsize for form in FORMS], dtype=np.int64)
-        valid = len(self.kinds) == 0 or (
-            int(self.kinds.max()) < len(KINDS) and int(self.forms.max()) < len(FORMS)
-        )
-        if valid:
-            need = self.sizes * self.dimensions * widths[self.forms]
-            valid = bool((self.starts + need <= len(self.pool)).all())
-        if not valid:
-            raise file.inconsistency()
+        counts = np.array([0, *(np.dtype(form).itemsize for form in REPEAT_FORMS)], dtype=np.int64)
+        need = self.sizes.astype(float) * self.dimensions * widths[self.forms]
+        file.require((self.starts + need <= len(self.pool)).all())
+        file.require((self.starts % 8 == 0).all() and (self.repeat_starts % 8 == 0).all())
+        need = self.sizes.astype(float) * counts[self.repeat_forms]
+        file.require((self.repeat_starts + need <= len(self.repeat_pool)).all())
+        file.require((self.sizes > 0).all() and (self.dimensions > 0).all())
+        file.require((self.column_pairs[:, 0] != NO_COLUMN).all())
+        blocks = np.where(self.dimensions == 2, -(-self.sizes // BLOCK), 0)
+        file.require(len(self.block_start) == len(self.kinds) + 1)
+        file.require(np.array_equal(np.diff(self.block_start), blocks))
 
     @property
     def count(self) -> int:

@@ -28,7 +28,7 @@ import numpy as np
 
 from lakejoin.errors import BuildFailed
 from lakejoin.model import Array
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, Limits
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
@@ -128,20 +128,58 @@ def _narrow(begin: Array) -> Array:
 
 
 class Postings:
-    def __init__(self, file: ArrayFile) -> None:
-        self._by_size = file.array("by_size")
-        self._size_rank = file.array("stand")
-        self._group_start = file.array("group_start")
-        self._length = file.array("length")
-        self._length_group = file.array("length_group")
-        self._length_begin = file.array("length_begin")
-        self._lists = file.array("lists")
-        self._set_start = file.array("set_start")
-        self._sets = file.array("sets")
-        self._set_size = file.array("set_size")
-        self._repeats = file.array("repeats")
-        self._repeats_start = file.array("repeats_start")
+    """The opened postings of a segment with this many `tokens` and `columns`; None: whatever the
+    file says."""
+
+    def __init__(
+        self, file: ArrayFile, tokens: int | None = None, columns: int | None = None
+    ) -> None:
+        own = len(file.array("stand"))
+        codes = Limits((1 << 32) - 1 if tokens is None else tokens + 1)
+        ascending_codes = Limits(codes.below, ascend=True)
+        self._by_size = file.array("by_size", Limits(own), "u4")
+        self._size_rank = file.array("stand", Limits(own), "u4")
+        self._group_start = file.array("group_start", ascending_codes, "u4")
+        self._sets = file.array("sets", None, "u1")
+        self._repeats = file.array("repeats", None, "u1")
+        self._lists = file.array("lists", Limits(own), "u2 u4")
+        groups, entries = self.groups, len(self._lists)
+        self._length = file.array("length", None, "u4")
+        self._length_group = file.array("length_group", Limits(groups + 1, ascend=True), "u4")
+        self._length_begin = file.array("length_begin", Limits(entries + 1, ascend=True), "u8")
+        self._set_start = file.array("set_start", Limits(len(self._sets) + 1, ascend=True), "u4")
+        self._set_size = file.array("set_size", codes, "u4")
+        ends_of_repeats = Limits(len(self._repeats) + 1, ascend=True)
+        self._repeats_start = file.array("repeats_start", ends_of_repeats, "u4 i8")
         self.file = file
+        file.require(columns is None or own == columns)
+        file.require(len(self._by_size) == len(self._set_size) == own)
+        file.require(len(self._set_start) == len(self._repeats_start) == own + 1)
+        file.require(len(file.array("positions", None, "u4")) == entries)
+        file.require(groups >= 0 and (tokens is None or int(self._group_start.last()) == tokens))
+        self._check_lengths()
+        self._check_search_marks(ascending_codes)
+
+    def _check_lengths(self) -> None:
+        """The lists lie one after the other, as their lengths say."""
+        first, begin = self._length_group.all(), self._length_begin.all()
+        self.file.require(len(first) == len(begin) == len(self._length) + 1)
+        self.file.require(int(first[0]) == 0 and int(first[-1]) == self.groups)
+        self.file.require(int(begin[0]) == 0 and int(begin[-1]) == len(self._lists))
+        taken = np.diff(first.astype(np.int64)) * self._length.all().astype(np.int64)
+        self.file.require(np.array_equal(np.diff(begin.astype(np.int64)), taken))
+
+    def _check_search_marks(self, codes: Limits) -> None:
+        """What only compiled code reads, which finds the arrays in the file by itself."""
+        file = self.file
+        sample = file.array("group_sample", codes, "u4")
+        file.require(len(sample) == -(-self.groups // SAMPLE))
+        marked = file.array("mark_stand", Limits(self.columns, ascend=True), "u4")
+        groups = file.array("mark_group", Limits(self.groups + 1), "u4")
+        first = file.array("mark_first", Limits(len(groups) + 1, ascend=True), "u4")
+        file.require(len(first) == len(marked) + 1)
+        in_sets = Limits(len(self._sets) + 1)
+        file.require(len(file.array("mark_byte", in_sets, "u4")) == len(groups))
 
     @property
     def groups(self) -> int:
@@ -211,7 +249,9 @@ class Postings:
 
         size_rank = int(self._size_rank.slice(column, column + 1)[0])
         begin, end = self._set_start.slice(size_rank, size_rank + 2).tolist()
-        return unpack(self._sets.touch(np.array([begin]), np.array([end])), begin, end)
+        groups = unpack(self._sets.touch(np.array([begin]), np.array([end])), begin, end)
+        self.file.require(Limits(self.groups, ascend=True).hold(groups))
+        return groups
 
     def all_sets(self) -> tuple[Array, Array]:
         """All sets at once: the groups of column c are groups[start[c]:start[c + 1]]."""
@@ -219,6 +259,7 @@ class Postings:
 
         begin = self._set_start.all().astype(np.int64)
         start, groups = unpack_lists(begin, self._sets.all())
+        self.file.require(Limits(self.groups).hold(groups))
         size_rank = self._size_rank.all()
         length = np.diff(start)[size_rank]
         out = np.concatenate(([0], np.cumsum(length)))
@@ -243,6 +284,8 @@ class Postings:
         if begin == end:
             return np.ones(size, dtype=np.int64)
         packed = self._repeats.touch(np.array([begin]), np.array([end]))
+        width = int(packed[begin])
+        self.file.require(width in (1, 2, 4, 8) and 8 * (end - begin - 1) >= size * width)
         return unpack_counts(packed, begin, end, size)
 
     def lists_agree(self) -> bool:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lakejoin.model import Array, ColumnType
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, Limits
+from lakejoin.store.dictionary import open_directory
 
 if TYPE_CHECKING:
     from lakejoin.store.dictionary import Texts
@@ -126,14 +127,14 @@ def _by_token(tokens: Array, columns: Array) -> dict[str, Array]:
 class RareTokens:
     """The opened tokens of a segment; `limit` is the highest rank in each column's sample."""
 
-    def __init__(self, file: ArrayFile) -> None:
+    def __init__(self, file: ArrayFile, columns: int) -> None:
         self.file = file
-        self._bucket = file.array("bucket")
-        self._tag = file.array("tag")
-        self._column = file.array("column")
-        self.limit = file.array("limit").all()
-        if len(self._tag) != len(self._column):
-            raise file.inconsistency()
+        self._tag = file.array("tag", None, "u4")
+        self._bucket = open_directory(file, len(self._tag))
+        self._column = file.array("column", Limits(columns), "u2 u4")
+        self.limit = file.array("limit", None, "u8").all()
+        file.require(len(self._tag) == len(self._column))
+        file.require(len(self.limit) == columns)
 
     def __len__(self) -> int:
         return len(self._tag)

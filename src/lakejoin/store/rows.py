@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from lakejoin.model import Array
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, Limits
 from lakejoin.store.dictionary import Texts
 
 if TYPE_CHECKING:
@@ -86,15 +86,29 @@ def _pick(ids: Array, cells: Array) -> Array:
 
 
 class Rows:
-    def __init__(self, file: ArrayFile, tokens: int) -> None:
+    """The opened rows of a segment with this many `tokens`, and `rows` in each column."""
+
+    def __init__(self, file: ArrayFile, tokens: int, rows: Array) -> None:
         self.tokens = tokens
-        self.local_cells = file.array("local")
-        self.ids = file.array("ids")
-        self.ids_start = file.array("ids_start").all()
-        self.width = file.array("width").all()
-        self.local_start = file.array("local_start").all()
-        self.spelling_code = file.array("spelling_code")
+        self._file = file
+        self.local_cells = file.array("local", None, "u1")
+        self.spelling_code = file.array("spelling_code", Limits(tokens), "u4")
         self.spellings = Texts(file, "spelling")
+        ids = Limits(tokens + len(self.spelling_code), other=int(NULL))
+        self.ids = file.array("ids", ids, "u4")
+        in_ids = Limits(len(self.ids) + 1, ascend=True)
+        self.ids_start = file.array("ids_start", in_ids, "i8").all()
+        self.width = file.array("width", Limits(5), "u1").all()
+        in_cells = Limits(len(self.local_cells) + 1)
+        self.local_start = file.array("local_start", in_cells, "i8").all()
+        file.require(len(self.spellings) == len(self.spelling_code))
+        file.require(len(self.width) == len(self.local_start) == len(rows))
+        file.require(len(self.ids_start) == len(rows) + 1)
+        direct, width = self.width == 0, self.width.astype(np.int64)
+        file.require(not (self.width == 3).any())
+        file.require((np.diff(self.ids_start)[direct] == rows[direct]).all())
+        file.require((self.local_start + width * rows <= len(self.local_cells)).all())
+        file.require((self.local_start % np.maximum(width, 1) == 0).all())
 
     def __len__(self) -> int:
         return len(self.width)
@@ -129,7 +143,10 @@ class Rows:
         first, last = self.ids_start[column : column + 2].tolist()
         if self.width[column] == 0:
             return self.ids.slice(first + begin, first + stop)
-        return _pick(self.ids.slice(first, last), self._local_cells(column, begin, stop))
+        try:
+            return _pick(self.ids.slice(first, last), self._local_cells(column, begin, stop))
+        except IndexError:  # a cell refers to an id that the column does not have
+            raise self._file.inconsistency() from None
 
     def codes_of(self, value_ids: Array) -> Array:
         """The codes of value ids: spellings become their canonical value; nulls stay null."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from lakejoin.errors import DamagedIndex
+from lakejoin.errors import DamagedIndex, LakejoinError
 from lakejoin.locations import Location
 from lakejoin.model import Array
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
+from lakejoin.quoting import lakejoin_command
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord, MissingFile
 from lakejoin.store.catalog import Catalog, TableEntry
 from lakejoin.store.dictionary import Dictionary
 from lakejoin.store.index_records import (
@@ -48,11 +49,13 @@ class Segment:
     """An opened segment; its files are mapped when first used.
 
     `fresh_lists` are the posting lists of a segment under construction, not written yet.
+    `check_current` raises `RetiredIndex` if files may be missing because they were replaced.
     """
 
     location: Location
     record: SegmentRecord
     fresh_lists: tuple[Array, Array, Array] | None = field(default=None, repr=False)
+    check_current: Callable[[], None] = field(default=lambda: None, repr=False)
     _opened: list[ArrayFile] = field(default_factory=list, init=False, repr=False)
 
     def file(self, component: str, version: int = 1) -> ArrayFile:
@@ -62,12 +65,26 @@ class Segment:
             lack = f"no {component}" if record is None else f"{component} in an older format"
             option = _OPTIONS.get(component, "")
             raise DamagedIndex(
-                f"segment {self.record.id} has {lack}; update it with: lakejoin index{option}"
+                f"segment {self.record.id} has {lack}; update it with: "
+                f"{lakejoin_command(f'index{option}', self.index)}"
             )
         known = FileRecord(record.bytes, record.checksum)
-        file = ArrayFile(self.location / record.file, known)
+        try:
+            file = ArrayFile(self.location / record.file, known, self._advice)
+        except MissingFile:
+            self.check_current()
+            raise
         self._opened.append(file)
         return file
+
+    @property
+    def index(self) -> str:
+        """The path or URI of the index; empty for a segment outside one."""
+        return self.location.uri.rpartition("/segments/")[0]
+
+    @property
+    def _advice(self) -> str:
+        return f"rebuild it with: {lakejoin_command('index --full', self.index)}"
 
     def check_unchanged(self) -> None:
         """Raise `DamagedIndex` if a file was changed in place since it was opened."""
@@ -76,23 +93,27 @@ class Segment:
 
     @cached_property
     def catalog(self) -> Catalog:
-        return Catalog(self.file("catalog"))
+        return Catalog(self.file("catalog"), self.record.tables, self.record.columns)
 
     @cached_property
     def dictionary(self) -> Dictionary:
-        return Dictionary(self.file("dictionary"))
+        dictionary = Dictionary(file := self.file("dictionary"))
+        file.require(len(dictionary) == self.record.values)
+        return dictionary
 
     @cached_property
     def rows(self) -> Rows:
-        return Rows(self.file("rows"), len(self.dictionary))
+        return Rows(self.file("rows"), len(self.dictionary), self.column_rows)
 
     @cached_property
     def postings(self) -> Postings:
-        return Postings(self.file(PostingsComponent.name, PostingsComponent.version))
+        file = self.file(PostingsComponent.name, PostingsComponent.version)
+        return Postings(file, self.record.values, self.column_count)
 
     @cached_property
     def sketches(self) -> Sketches:
-        return Sketches(self.file(SketchComponent.name, SketchComponent.version))
+        file = self.file(SketchComponent.name, SketchComponent.version)
+        return Sketches(file, self.column_count)
 
     @property
     def has_super_keys(self) -> bool:
@@ -105,15 +126,20 @@ class Segment:
     @cached_property
     def superkeys(self) -> SuperKeys | None:
         """The super keys of the rows, if it has any that are used."""
-        return SuperKeys(self.file(SuperKeyComponent.name)) if self.has_super_keys else None
+        if not self.has_super_keys:
+            return None
+        rows = self.catalog.tables["rows"].to_numpy()
+        return SuperKeys(self.file(SuperKeyComponent.name), rows=rows)
 
     @cached_property
     def rare_tokens(self) -> RareTokens:
-        return RareTokens(self.file(RareTokensComponent.name, RareTokensComponent.version))
+        file = self.file(RareTokensComponent.name, RareTokensComponent.version)
+        return RareTokens(file, self.column_count)
 
     @cached_property
     def meaning(self) -> MeaningVectors:
-        return MeaningVectors(self.file(MeaningComponent.name, MeaningComponent.version))
+        file = self.file(MeaningComponent.name, MeaningComponent.version)
+        return MeaningVectors(file, self.record.values)
 
     @cached_property
     def has_meaning(self) -> Array:
@@ -122,7 +148,8 @@ class Segment:
 
     @cached_property
     def points(self) -> PointSets:
-        return PointSets(self.file(PointsComponent.name, PointsComponent.version))
+        file = self.file(PointsComponent.name, PointsComponent.version)
+        return PointSets(file, self.column_count)
 
     @property
     def column_count(self) -> int:
@@ -213,26 +240,32 @@ class Segment:
             self.file(name).check_all()
             yield name
         for name, holds in self._checks():
-            if not holds():
+            try:
+                consistent = holds()
+            except LakejoinError:
+                raise
+            except Exception:  # noqa: BLE001 (forged arrays fail in many ways)
+                consistent = False
+            if not consistent:
                 raise DamagedIndex(
-                    f"segment {self.record.id} is inconsistent (failed check: {name}); rebuild it "
-                    "with: lakejoin index --full"
+                    f"segment {self.record.id} is inconsistent (failed check: {name}); "
+                    f"{self._advice}"
                 )
             yield name
 
     def _checks(self) -> list[tuple[str, Callable[[], bool]]]:
-        record, tokens = self.record, len(self.dictionary)
+        record = self.record
         checks = [
             ("tables counted", lambda: self.catalog.tables.num_rows == record.tables),
             ("columns counted", lambda: self.catalog.columns.num_rows == record.columns),
             ("rows counted", lambda: len(self.rows) == record.columns),
-            ("values counted", lambda: tokens == record.values == len(self.dictionary.texts)),
+            ("values counted", lambda: len(self.dictionary.texts) == record.values),
             ("codes found by their texts", self._codes_return),
             ("sets match the rows", self._sets_match_rows),
             ("posting lists match the sets", self._lists_match_sets),
         ]
-        if (stored := self.superkeys) is not None:
-            checks.append(("super keys match the rows", lambda: super_keys_agree(self, stored)))
+        if self.has_super_keys:
+            checks.append(("super keys match the rows", self._super_keys_match_rows))
         if RareTokensComponent.name in record.components:
             checks.append(
                 ("rare tokens match the values", lambda: rare_tokens_agree(self, self.rare_tokens))
@@ -260,6 +293,9 @@ class Segment:
             if not np.array_equal(self.postings.repeats_of(column), counts):
                 return False
         return True
+
+    def _super_keys_match_rows(self) -> bool:
+        return self.superkeys is None or super_keys_agree(self, self.superkeys)
 
     def _lists_match_sets(self) -> bool:
         starts = self.postings.group_start()

@@ -9,7 +9,7 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.model import Array
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, Limits
 from lakejoin.store.index_records import PERMUTATIONS
 
 if TYPE_CHECKING:
@@ -156,28 +156,42 @@ NO_HITS = SketchHits(np.zeros((5, 0)))
 
 
 class Sketches:
-    def __init__(self, file: ArrayFile) -> None:
+    """The opened signatures of a segment with this many `columns`; None: not known."""
+
+    def __init__(self, file: ArrayFile, columns: int | None = None) -> None:
         from lakejoin.kernels.lsh_forest import ForestShape
         from lakejoin.kernels.lsh_forest_search import pack_forest, search_forest
 
         self._file = file
+        file.require(file.meta.get("permutations") in (16, 32, 64, 128, 256))
+        file.require(file.meta.get("scheme") in SCHEMES)
         self.permutations = int(file.meta["permutations"])
         self.scheme: str = file.meta["scheme"]
-        self.upper = file.array("upper").all().astype(np.int64)
+        self.upper = file.array("upper", None, "u4").all().astype(np.int64)
         self.uppers = tuple(self.upper.tolist())
-        signature, word, bucket = (file.array(n) for n in ("signature", "word", "bucket"))
+        file.require(len(self.upper) <= MOST_PARTITIONS)
+        signature, word, bucket = (
+            file.array(n, None, "u4") for n in ("signature", "word", "bucket")
+        )
+        sizes = file.array("size", None, "u4")
+        members = file.array("member", None if columns is None else Limits(columns), "u4")
+        in_members = Limits(len(members) + 1, ascend=True)
+        self.classes = len(sizes)
         self._arrays = {
             "words": word.raw,
             "buckets": bucket.raw,
             "signatures": signature.raw,
-            "sizes": file.array("size").all(),
-            "members": file.array("member").all(),
-            "member_start": file.array("member_start").all().astype(np.int64),
-            "starts": file.array("start").all().astype(np.int64),
+            "sizes": sizes.all(),
+            "members": members.all(),
+            "member_start": file.array("member_start", in_members, "u4").all().astype(np.int64),
+            "starts": file.array("start", Limits(self.classes + 1, ascend=True), "u4")
+            .all()
+            .astype(np.int64),
             "uppers": self.upper,
             "checked": file.verified,
         }
-        self.classes = len(self._arrays["sizes"])
+        file.require(len(self._arrays["member_start"]) == self.classes + 1)
+        file.require(len(self._arrays["starts"]) == len(self.upper) + 1)
         shape = ForestShape.of(self.classes, len(self.upper))
         expected = self.permutations * np.array([self.classes, shape.buckets + 1, self.classes])
         if [len(word), len(bucket), len(signature)] != expected.tolist():

@@ -7,13 +7,16 @@ files of the previous version in place for a while.
 from __future__ import annotations
 
 import fnmatch
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lakejoin.errors import DamagedIndex, IndexProblem, UnknownTable
+from lakejoin.errors import DamagedIndex, IndexProblem, LakejoinError, RetiredIndex, UnknownTable
 from lakejoin.locations import Location
+from lakejoin.quoting import lakejoin_command
 from lakejoin.store.index_records import SegmentRecord
 from lakejoin.store.manifest import Manifest, read_manifest
 
@@ -22,6 +25,9 @@ if TYPE_CHECKING:  # a manifest is read without the libraries that segments need
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.graph_files import StoredGraph
     from lakejoin.store.segment import Segment
+
+
+_CHECK_SECONDS = 60.0  # for finding out whether damage made a search fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +52,55 @@ class Snapshot:
         """The segments; their files are read on first use."""
         from lakejoin.store.segment import Segment
 
-        return tuple(Segment(segment_folder(self.location, s), s) for s in self.manifest.segments)
+        return tuple(
+            Segment(segment_folder(self.location, s), s, check_current=self._check_current)
+            for s in self.manifest.segments
+        )
+
+    def _check_current(self) -> None:
+        """Raise `RetiredIndex` if the files of this version may have been removed: after an hour,
+        once it is no longer kept."""
+        try:
+            current = read_manifest(self.location).version
+        except IndexProblem:
+            return
+        if current != self.manifest.version:
+            raise RetiredIndex(
+                f"version {self.manifest.version} of the index at {self.location} was replaced by "
+                f"version {current}, and its files have been removed: open the index again"
+            )
 
     def check_unchanged(self) -> None:
         """Raise `DamagedIndex` if a file that was used has been changed in place since."""
         for segment in self.segments:
             segment.check_unchanged()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Work with the index; raises `DamagedIndex` if a file that was used is changed in place,
+        or if the work fails because the arrays of the index contradict each other."""
+        self.check_unchanged()
+        try:
+            yield
+        except (LakejoinError, OSError):
+            raise
+        except Exception as problem:
+            # What each array may hold is checked when it is read, but not whether two of them
+            # agree: forged ones then fail somewhere in the work.
+            self.check_unchanged()
+            damage = self._find_damage()
+            if damage:
+                raise DamagedIndex(damage) from problem
+            raise
+        self.check_unchanged()
+
+    def _find_damage(self) -> str:
+        """What is damaged, looked for with the checks of `lakejoin check` for a limited time."""
+        until = time.monotonic() + _CHECK_SECONDS
+        for result in self.check():
+            if result.problem or time.monotonic() > until:
+                return result.problem
+        return ""
 
     def tables(self, pattern: str | None = None) -> Iterator[tuple[Segment, TableEntry]]:
         """The live tables by name: all, or those that match a glob or contain a text."""
@@ -87,9 +136,14 @@ class Snapshot:
         return None
 
     def skipped(self) -> list[Skipped]:
+        from lakejoin.store.arrayfile import MissingFile
         from lakejoin.store.source_states import read_skipped
 
-        return read_skipped(self.location, self.manifest.files)
+        try:
+            return read_skipped(self.location, self.manifest.files)
+        except MissingFile:
+            self._check_current()
+            raise
 
     def check(self) -> Iterator[CheckResult]:
         """Verify everything; reports damage and continues with the rest."""
@@ -113,10 +167,15 @@ class Snapshot:
 
     def graph(self) -> StoredGraph | None:
         """The join graph, if there is one; it may be of an older version."""
+        from lakejoin.store.arrayfile import MissingFile
         from lakejoin.store.graph_files import StoredGraph
 
         named = self.manifest.graph
-        return None if named is None else StoredGraph(self.location, named)
+        try:
+            return None if named is None else StoredGraph(self.location, named)
+        except MissingFile:
+            self._check_current()
+            raise
 
     def _suggest(self, name: str) -> str:
         import difflib
@@ -131,7 +190,7 @@ class Snapshot:
         near += [n for n in names if name.lower() in n.lower() and n not in near][: 3 - len(near)]
         if near:
             return "; did you mean " + " or ".join(near) + "?"
-        return "; list them with: lakejoin tables"
+        return f"; list them with: {lakejoin_command('tables', self.location.uri)}"
 
 
 def segment_folder(index: Location, record: SegmentRecord) -> Location:

@@ -27,8 +27,8 @@ import numpy as np
 
 from lakejoin.errors import DamagedIndex
 from lakejoin.model import Array, string_buffers
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.index_records import ROW_FILTER, SuperKeyOptions
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, Limits
+from lakejoin.store.index_records import KEY_SIZES, ROW_FILTER, SuperKeyOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -199,22 +199,33 @@ def _keys_of_rows(source: Segment, row_filter: BloomFilter) -> Iterator[Array]:
 
 
 class SuperKeys:
-    """The opened super keys of a segment, with this many `bits`; `row_filter` made them."""
+    """The opened super keys of a segment, with this many `bits`; `row_filter` made them.
 
-    def __init__(self, file: ArrayFile, row_filter: type[BloomFilter] = BloomFilter) -> None:
-        self.kind: str = file.meta["kind"]
+    `rows` are those of its tables; None: not known.
+    """
+
+    def __init__(
+        self,
+        file: ArrayFile,
+        row_filter: type[BloomFilter] = BloomFilter,
+        rows: Array | None = None,
+    ) -> None:
+        self.kind: str = str(file.meta.get("kind"))
+        file.require(file.meta.get("bits") in KEY_SIZES)
         self.bits = int(file.meta["bits"])
         self.words = self.bits // 64
         if self.kind != row_filter.kind:
             raise DamagedIndex(
-                f"{file.location} has super keys of another kind ({self.kind}); rebuild them with: "
-                "lakejoin index"
+                f"{file.location} has super keys of another kind ({self.kind}); {file.advice}"
             )
         self.filter = row_filter.open(self.bits, file)
-        self.keys = file.array("keys")
-        self.row_start = file.array("row_start").all()
-        if len(self.keys) != int(self.row_start[-1]) * self.words:
-            raise file.inconsistency()
+        self.keys = file.array("keys", None, "u8")
+        in_keys = Limits(len(self.keys) // self.words + 1, ascend=True)
+        self.row_start = file.array("row_start", in_keys, "i8").all()
+        tables = len(self.row_start) - 1
+        file.require(tables >= 0 and len(self.keys) == int(self.row_start[-1]) * self.words)
+        file.require(rows is None or np.array_equal(np.diff(self.row_start), rows))
+        file.require(len(self.filter.hashes) in (1, tables))
 
     def __len__(self) -> int:
         return int(self.row_start[-1])

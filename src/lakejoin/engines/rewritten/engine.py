@@ -35,6 +35,7 @@ from lakejoin.kernels.rare_token_samples import (
 )
 from lakejoin.kernels.text_tokens import token_ranks
 from lakejoin.model import Array, ColumnType, string_buffers
+from lakejoin.quoting import lakejoin_command
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.rare_tokens import EXCLUDED_TYPES, RareTokensComponent
 
@@ -115,7 +116,7 @@ def missing_rare_tokens_note(segments: Sequence[Segment]) -> str:
     part = "this index" if lack == len(segments) else f"{lack} of {len(segments)} segments"
     return (
         f"{part} cannot be searched for columns that join once values are rewritten; update with: "
-        "lakejoin index"
+        f"{lakejoin_command('index', segments[0].index)}"
     )
 
 

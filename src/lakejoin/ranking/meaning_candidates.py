@@ -274,7 +274,7 @@ class _MeaningProbe:
             compare_names(self.query.column, result.columns[0]).similarity,
             unique=measure_uniqueness(estimate),
         )
-        tau = self.search.reach.tau
+        tau = self.search.radius_tau
         return JoinCandidate(
             (self.query.column,), estimate, signals, "meaning", tau=tau, sampled=sampled
         )
@@ -333,8 +333,7 @@ def _make_probe(
     mixed = mix_texts(some.to_pylist(), frozenset(query.tokens.to_pylist()))
     drawn = draw_lake_texts(search.snapshot.segments, some)
     wrong = pa.array([*mixed, *drawn], pa.large_string())
-    assert search.reach.tau is not None
-    nearness = Nearness(LARGEST_DISTANCE * search.reach.tau)
+    nearness = Nearness(LARGEST_DISTANCE * search.radius_tau)
     vectors, others = encoder.encode(some), encoder.encode(wrong)
     engine = search.meanings.engine(encoder)
     return _MeaningProbe(

@@ -80,7 +80,9 @@ def matches_by_hand(
         for text, (_, logit) in zip(mine, logits, strict=True)
         if text not in their
     ]
+    every = [1 / (1 + math.exp(12 if x is None else -x)) for _, x in logits]
     share = (sum(differing) + 0.15 * 4) / (len(differing) + 4)
+    share = max(share, min(0.3, sum(every) / len(every)))
     column = math.log(min(share, 0.4) / (1 - min(share, 0.4)))
     found = []
     for text, (j, logit) in zip(mine, logits, strict=True):

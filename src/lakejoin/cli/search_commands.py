@@ -190,6 +190,11 @@ def composite_command(
     help="List matches with at least this chance of being right.  [default: 0.9]",
 )
 @click.option(
+    "--judge",
+    is_flag=True,
+    help="Have the sentence model judge the ten best columns of at most 300 values.",
+)
+@click.option(
     "--tau",
     metavar="SHARE|auto",
     help="Instead match all texts this close, as a share of the largest distance (0.3 or 30%). "
@@ -207,6 +212,7 @@ def similar_command(
     min_share: float | None,
     skip_copies: bool,
     sure: str | None,
+    judge: bool,
     tau: str | None,
     measure: str,
     encoder: str | None,
@@ -222,7 +228,7 @@ def similar_command(
       lakejoin similar mine.csv --on address
       lakejoin similar mine.csv --on address --tau auto
     """
-    near = ByMeaning(tau, encoder, measure, sure)
+    near = ByMeaning(tau, encoder, measure, sure, judge)
     _search_with_column(run, SearchOptions("meaning", run.k, min_share, skip_copies, near=near))
 
 

@@ -1,13 +1,15 @@
 """Search by meaning with the match rule: columns that are worth judging, then the rule on each.
 
 Columns are found once by words and once by characters: those that hold most of the values nearest
-to mine, as far as the compact vectors tell. The rule then matches my values with
-all values of such a column (`engines/meaning/match_rule.py`).
+to mine, as far as the compact vectors tell. The rule then matches my values with all values of such
+a column (`engines/meaning/match_rule.py`). If the model judges, the best small columns are matched
+once more, for a sample of my values, with the vectors of the sentence model beside the others.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,23 +33,92 @@ _SEARCHED = 64  # values that columns are found by
 _SAMPLE = 256  # values that columns are judged by
 _JUDGED = 40  # columns that are judged, for each part of the vectors
 _CLEAR = 2.5  # one in three hundred unrelated texts is that near
+_FAINT = 1.0  # one in ten: enough for a column that the model judges
 _HALF = 0.5  # of the values that must match have to be clearly near
+# The model reads some hundred texts a second.
+_MODEL_SAMPLE, _MODEL_COLUMNS, _MODEL_TEXTS = 48, 10, 300
+
+
+@dataclass(eq=False)
+class ColumnJudge:
+    """Applies the rule to columns, for the values at `rows`, with the vectors of one encoder."""
+
+    query: Query
+    rows: Array
+    encoder: Encoder
+    engine: VectorSearch
+    stored: bool  # whether the index has the vectors of this encoder
+    _columns: dict[tuple[int, int], MatchTexts] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        return Calibration.of(self.encoder, self.query.tokens)
+
+    @cached_property
+    def _mine(self) -> MatchTexts:
+        texts = self.query.tokens.take(self.rows)
+        return MatchTexts.of(self.calibration, self.encoder.encode(texts), texts)
+
+    def codes(self, segment: int, column: int) -> Array:
+        """The codes of a column, ascending."""
+        opened = self.engine.spaces[segment].lists.segment
+        return np.asarray(opened.postings.codes_of(column))
+
+    def match(self, segment: int, column: int) -> ColumnMatches:
+        """The matches of the values at `rows`."""
+        codes = self.codes(segment, column)
+        opened = self.engine.spaces[segment].lists.segment
+        own = locate_codes(self.query, segment, opened)[self.rows]
+        at = np.minimum(np.searchsorted(codes, own), len(codes) - 1)
+        same = np.where(codes[at] == own, at, -1)
+        return match_column(self.calibration, self._mine, self._texts(segment, column), same)
+
+    def _texts(self, segment: int, column: int) -> MatchTexts:
+        if (segment, column) in self._columns:
+            return self._columns[segment, column]
+        space = self.engine.spaces[segment]
+        texts = space.lists.segment.dictionary.texts.take(self.codes(segment, column))
+        if self.stored:
+            vectors = space.source.take(space.lists.ids_of(column))
+            return MatchTexts.of(self.calibration, vectors, texts)
+        read = MatchTexts.of(self.calibration, self.encoder.encode(texts), texts)
+        self._columns[segment, column] = read
+        return read
+
+    def rank(self, segment: int, column: int, sure: float) -> tuple[float, int, int, int, int]:
+        """What orders a column (share, negative, and size), its address, and its sure pairs."""
+        matches = self.match(segment, column)
+        certain = int(np.count_nonzero(matches.chance >= sure))
+        return -matches.share, len(self.codes(segment, column)), segment, column, certain
 
 
 @dataclass(eq=False)
 class MeaningMatches:
-    """The matches of a query in columns of an index, by the rule."""
+    """The matches of a query in columns of an index, by the rule; `by_model` has the best columns
+    judged by the sentence model too."""
 
     query: Query
     vectors: Array
     encoder: Encoder
     engine: VectorSearch
-    calibration: Calibration = field(init=False)
-    _mine: MatchTexts = field(init=False)
+    by_model: bool = False
 
-    def __post_init__(self) -> None:
-        self.calibration = Calibration.of(self.encoder, self.query.tokens)
-        self._mine = MatchTexts.of(self.calibration, self.vectors, self.query.tokens)
+    @property
+    def calibration(self) -> Calibration:
+        return (self._model if self.by_model else self._sample).calibration
+
+    @cached_property
+    def _sample(self) -> ColumnJudge:
+        rows = _spread(len(self.query), _SAMPLE)
+        return ColumnJudge(self.query, rows, self.encoder, self.engine, stored=True)
+
+    @cached_property
+    def _model(self) -> ColumnJudge:
+        from lakejoin.encoders.sentence_model import ModelEncoder
+
+        rows = _spread(len(self.query), _MODEL_SAMPLE)
+        encoder = ModelEncoder(self.encoder)
+        return ColumnJudge(self.query, rows, encoder, self.engine, stored=False)
 
     def search(
         self, sure: float, least: float, k: int | None, excluded: ExcludedColumns | None
@@ -56,40 +127,30 @@ class MeaningMatches:
         match, or the best `k`; most first, then the smaller column, then index order."""
         from lakejoin.engines.meaning.hits import VectorHits
 
-        rows = _spread(len(self.query), _SAMPLE)
         candidates, counters = self._find_candidates(least, excluded)
-        sampled = rows if len(rows) < len(self.query) else None
-        found = []
-        for segment, column in candidates:
-            matches, size = self._match(segment, column, sampled)
-            certain = int(np.count_nonzero(matches.chance >= sure))
-            if matches.share >= max(least, 1e-3) - 1e-9:
-                found.append((-matches.share, size, segment, column, certain))
-        best = np.array(sorted(found)[:k], np.float64).reshape(-1, 5)
+        found = sorted(self._sample.rank(*address, sure) for address in candidates)
+        if self.by_model:
+            small = [row for row in found if row[1] <= _MODEL_TEXTS][:_MODEL_COLUMNS]
+            found = sorted(self._model.rank(row[2], row[3], sure) for row in small)
+        kept = [row for row in found if -row[0] >= max(least, 1e-3) - 1e-9]
+        best = np.array(kept[:k], np.float64).reshape(-1, 5)
         matched = np.maximum(1, np.round(-best[:, 0] * len(self.query))).astype(np.int64)
         segments, columns, pairs = best[:, 2:].astype(np.int64).T
         none = (None,) * len(self.engine.spaces)
         return VectorHits(segments, columns, matched, pairs, counters, none)
 
     def match(self, segment: int, column: int) -> tuple[ColumnMatches, Array]:
-        """The matches of all my values in a column, and the codes of its values."""
-        return self._match(segment, column, None)[0], self._codes(segment, column)
+        """The matches of my values in a column, and the codes of its values; by the model, of the
+        values that it reads."""
+        judge = self._model if self.by_model else self._whole
+        return judge.match(segment, column).spread(judge.rows, len(self.query)), judge.codes(
+            segment, column
+        )
 
-    def _codes(self, segment: int, column: int) -> Array:
-        opened = self.engine.spaces[segment].lists.segment
-        return np.asarray(opened.postings.codes_of(column))
-
-    def _match(self, segment: int, column: int, rows: Array | None) -> tuple[ColumnMatches, int]:
-        space = self.engine.spaces[segment]
-        opened, codes = space.lists.segment, self._codes(segment, column)
-        vectors = space.source.take(space.lists.ids_of(column))
-        theirs = MatchTexts.of(self.calibration, vectors, opened.dictionary.texts.take(codes))
-        mine = self._mine if rows is None else self._mine.take(rows)
-        own = locate_codes(self.query, segment, opened)
-        own = own if rows is None else own[rows]
-        at = np.minimum(np.searchsorted(codes, own), len(codes) - 1)
-        same = np.where(codes[at] == own, at, -1)
-        return match_column(self.calibration, mine, theirs, same), len(codes)
+    @cached_property
+    def _whole(self) -> ColumnJudge:
+        every = np.arange(len(self.query))
+        return ColumnJudge(self.query, every, self.encoder, self.engine, stored=True)
 
     def _find_candidates(
         self, least: float, excluded: ExcludedColumns | None
@@ -101,7 +162,8 @@ class MeaningMatches:
         found: dict[tuple[int, int], None] = {}
         counters = VectorCounters()
         begin = 0
-        for size, curve in zip(self.calibration.sizes, self.calibration.curves, strict=True):
+        calibration = self._sample.calibration
+        for size, curve in zip(calibration.sizes, calibration.curves, strict=True):
             # The product with this part alone is the similarity of the parts, times their length.
             queries = np.zeros((len(rows), self.vectors.shape[1]), np.float32)
             part = self.vectors[rows, begin : begin + size]
@@ -111,7 +173,9 @@ class MeaningMatches:
             queries = queries[lengths > 0]
             if not len(queries):
                 continue
-            clear = float(lengths[lengths > 0].min()) * curve.cosine_of(_CLEAR)
+            clear = float(lengths[lengths > 0].min()) * curve.cosine_of(
+                _FAINT if self.by_model else _CLEAR
+            )
             ranked = []
             for number, space in enumerate(self.engine.spaces):
                 without = None if excluded is None else excluded.columns[number]
@@ -123,7 +187,7 @@ class MeaningMatches:
                 counters.bounded += space.compact.count * len(queries)
             best = sorted(ranked)[:_JUDGED]
             found |= dict.fromkeys((number, column) for _, _, number, column in best)
-        counters.values //= max(1, len(self.calibration.sizes))
+        counters.values //= max(1, len(calibration.sizes))
         counters.segments = len(self.engine.spaces)
         return list(found), counters
 

@@ -106,7 +106,8 @@ class MeaningSearch(NearSearch):
 
     @cached_property
     def _matches(self) -> MeaningMatches:
-        return MeaningMatches(self.query, self._vectors, self._encoder, self._engine)
+        judged = self._near_options.judged
+        return MeaningMatches(self.query, self._vectors, self._encoder, self._engine, judged)
 
     @cached_property
     def _taus(self) -> TauCounts | None:

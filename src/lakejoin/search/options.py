@@ -11,7 +11,7 @@ from lakejoin.engines.limits import check_k, check_share
 from lakejoin.errors import InputError
 
 AUTO = "auto"
-_SURE = "sure "
+_SURE, _JUDGED = "sure", "judged"
 MEASURES = ("hit", "all")
 METRICS = ("l2", "l1", "angular", "haversine")
 
@@ -21,9 +21,10 @@ class ByMeaning:
     """A text matches the nearest text of a column if the chance that this is right is at least
     `sure` (0.9); or, with a `tau`, all texts within that share of the largest distance.
 
-    `tau` `"auto"` is chosen by how many columns would qualify at each; `"sure 0.95"` sets `sure`.
-    `encoder` defaults to the index's. `measure` hit counts query values with a match, all counts
-    pairs, within the encoder's own tau if none is given.
+    `tau` `"auto"` is chosen by how many columns would qualify at each; `"sure 0.95"` sets `sure`,
+    and `"judged 0.95"` has the best columns `judged` by the sentence model too. `encoder` defaults
+    to the index's. `measure` hit counts query values with a match, all counts pairs, within the
+    encoder's own tau if none is given.
 
     >>> ByMeaning("30%").tau, ByMeaning("auto").tau, ByMeaning("sure 0.95").sure
     (0.3, 'auto', 0.95)
@@ -33,13 +34,19 @@ class ByMeaning:
     encoder: Any = None
     measure: str = MEASURES[0]
     sure: Any = None
+    judged: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.tau, str) and self.tau.startswith(_SURE):
-            object.__setattr__(self, "sure", parse_sure(self.tau.removeprefix(_SURE)))
+        word, _, chance = self.tau.partition(" ") if isinstance(self.tau, str) else ("", "", "")
+        if word in (_SURE, _JUDGED):
+            object.__setattr__(self, "sure", parse_sure(chance) if chance else self.sure)
+            object.__setattr__(self, "judged", self.judged or word == _JUDGED)
             object.__setattr__(self, "tau", None)
-        if self.sure is not None and (self.tau is not None or self.measure != MEASURES[0]):
-            raise InputError("sure picks one match for a value: leave out tau and measure all")
+        by_chance = self.sure is not None or self.judged
+        if by_chance and (self.tau is not None or self.measure != MEASURES[0]):
+            raise InputError(
+                "sure and judge give a value at most one match: leave out tau and measure all"
+            )
         if self.sure is not None:
             object.__setattr__(self, "sure", parse_sure(self.sure))
         if self.tau is not None and self.tau != AUTO:

@@ -30,6 +30,7 @@ CONSTANT = -8.6
 WEIGHTS = (1.33, 0.29, 0.34, -0.2)  # of rarity, lead, lead on the way back, other numbers
 _GIVEN_CONSTANT, _GIVEN_PAIR, _GIVEN_SHARE = 3.2, 0.5, 1.7
 _MOST_SHARE = 0.4  # a larger share was rarely seen when fitting, and adds no trust
+_EQUAL_SHARE = 0.3  # equal values show that a column suits mine, but not that others match too
 _PRIOR_SHARE, _PRIOR = 0.15, 4.0  # a column of few values says little: so many values more
 _USUAL_SIZE = 50  # values of a column that the weights were fitted with
 _MOST_LEAD = 5.0  # leads, in deviations of unrelated texts
@@ -37,7 +38,7 @@ _MOST_RARITY = 8.0
 _STEPS = np.arange(0.5, 4.01, 0.25)  # rarities that are read off unrelated pairs
 _SAMPLE = 512  # texts compared with the unrelated ones
 _BLOCK = 1 << 9
-_EQUAL = 0.999  # a cosine from which two texts are the same
+_EQUAL = 0.999  # a cosine from which two texts have the same words
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,7 +70,8 @@ class NullCurve:
         slope = (_STEPS[-1] - _STEPS[-7]) / max(1e-3, last - first)
         beyond = _STEPS[-1] + (cosine - last) * slope
         inside = np.interp(cosine, self.cosines, _STEPS)
-        return np.minimum(np.where(cosine > last, beyond, inside), _MOST_RARITY)
+        rarity = np.minimum(np.where(cosine > last, beyond, inside), _MOST_RARITY)
+        return np.where(cosine >= _EQUAL, _MOST_RARITY, rarity)
 
     def cosine_of(self, rarity: float) -> float:
         """The least cosine with that rarity, at most 1."""
@@ -151,6 +153,12 @@ class ColumnMatches:
     chance: Array
     share: float
 
+    def spread(self, rows: Array, count: int) -> ColumnMatches:
+        """These matches as those of the values at `rows` among `count`; the others have none."""
+        partner, (rarity, chance) = np.full(count, -1, np.int64), np.zeros((2, count))
+        partner[rows], rarity[rows], chance[rows] = self.partner, self.rarity, self.chance
+        return ColumnMatches(partner, rarity, chance, self.share)
+
 
 def match_column(
     calibration: Calibration, mine: MatchTexts, theirs: MatchTexts, same: Array
@@ -171,15 +179,15 @@ def match_column(
     share = float(chance.mean())
     others = chance[~equal]
     differing = (float(others.sum()) + _PRIOR_SHARE * _PRIOR) / (len(others) + _PRIOR)
-    given = _given_column(logit, differing)
+    given = _given_column(logit, max(differing, min(share, _EQUAL_SHARE)))
     final = np.where(equal, 1.0, np.where(found, 1 / (1 + np.exp(-given)), 0.0))
     partner = np.where(equal, same, np.where(found, nearest.partner, -1))
     return ColumnMatches(partner, nearest.rarity, final, share)
 
 
 def _given_column(logit: Array, share: float) -> Array:
-    """The log odds of pairs in a column where that share of my values without an equal one are
-    expected to have a right match."""
+    """The log odds of pairs in a column in which that share of my values are expected to have a
+    right match."""
     column = float(_logit(np.array(min(share, _MOST_SHARE))))
     return _GIVEN_CONSTANT + _GIVEN_PAIR * logit + _GIVEN_SHARE * column
 

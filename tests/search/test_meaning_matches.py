@@ -100,14 +100,17 @@ def test_judged_by_the_model(tmp_path: Path) -> None:
     folder = tmp_path / "lake"
     folder.mkdir()
     (folder / "ills.csv").write_text(
-        "ill\nmyocardial infarction\nepistaxis\ntachycardia\npyrexia\nfracture of femur\n"
+        "ill\nmyocardial infarction\nphysician\nautomobile\nNetherlands\nUnited States\n"
     )
     lakejoin.index(folder, tmp_path / "index", spark=FakeSpark())
     lake = lakejoin.open(tmp_path / "index")
-    mine = {"complaint": ["heart attack", "nosebleed", "fast heartbeat", "fever", "broken leg"]}
-    pairs = lake.similar(mine, k=1, tau="judged 0.3")[0].matches().to_pydict()
-    listed = dict(zip(pairs["value"], pairs["partner"], strict=True))
-    assert listed["heart attack"] == "myocardial infarction"
-    assert set(listed.items()) <= set(zip(mine["complaint"], [
-        "myocardial infarction", "epistaxis", "tachycardia", "pyrexia", "fracture of femur",
-    ], strict=True))  # fmt: skip
+    mine = {"thing": ["USA", "Holland", "car", "doctor", "heart attack", "Tuesday"]}
+    found = lake.similar(mine, k=1, tau="judged 0.3")[0]
+    pairs = found.matches().to_pydict()
+    assert dict(zip(pairs["value"], pairs["partner"], strict=True)) == {
+        "USA": "United States",
+        "Holland": "Netherlands",
+        "car": "automobile",
+        "doctor": "physician",
+        "heart attack": "myocardial infarction",
+    }

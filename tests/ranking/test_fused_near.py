@@ -212,8 +212,10 @@ def test_texts_that_mean_the_same_are_told_where_they_differ(archive: Lake) -> N
 
 def test_names_that_cannot_be_told_apart_meet_by_chance(archive: Lake) -> None:
     mine = mine_of({"school": [f"{a} university of {b}s" for a in WORDS[:5] for b in WORDS]})
-    answer = archive.similar({"school": mine.query(0).tokens.to_pylist()}, min_share=0.5)
+    names = {"school": mine.query(0).tokens.to_pylist()}
+    answer = archive.similar(names, min_share=0.5, tau=0.3)
     assert [one.table for one in answer] == ["schools.csv"], "all of them have partners"
+    assert not len(archive.similar(names, min_share=0.5)), "the rule knows that they are siblings"
     assert find_meaning_candidates(archive._searcher, mine, 0) == []
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakejoin.engines.meaning.match_rule import (
     Calibration,
@@ -39,6 +40,16 @@ _HALF = 0.5  # of the values that must match have to be clearly near
 _MODEL_SAMPLE, _MODEL_COLUMNS, _MODEL_TEXTS = 48, 10, 300
 
 
+@dataclass(frozen=True, slots=True)
+class CandidateLimits:
+    """Columns are candidates if this `share` of the values have one there that is nearer than
+    unrelated texts, by this `rarity`; at most so many `columns` for each part of the vectors."""
+
+    share: float
+    rarity: float = _CLEAR
+    columns: int = _JUDGED
+
+
 @dataclass(eq=False)
 class ColumnJudge:
     """Applies the rule to columns, for the values at `rows`, with the vectors of one encoder."""
@@ -55,9 +66,13 @@ class ColumnJudge:
         return Calibration.of(self.encoder, self.query.tokens)
 
     @cached_property
+    def vectors(self) -> Array:
+        """Of the values at `rows`."""
+        return self.encoder.encode(self.query.tokens.take(self.rows))
+
+    @cached_property
     def _mine(self) -> MatchTexts:
-        texts = self.query.tokens.take(self.rows)
-        return MatchTexts.of(self.calibration, self.encoder.encode(texts), texts)
+        return MatchTexts.of(self.calibration, self.vectors, self.query.tokens.take(self.rows))
 
     def codes(self, segment: int, column: int) -> Array:
         """The codes of a column, ascending."""
@@ -72,6 +87,17 @@ class ColumnJudge:
         at = np.minimum(np.searchsorted(codes, own), len(codes) - 1)
         same = np.where(codes[at] == own, at, -1)
         return match_column(self.calibration, self._mine, self._texts(segment, column), same)
+
+    def match_others(self, texts: pa.LargeStringArray, segment: int, column: int) -> Array:
+        """The chances of matches of other texts, none of which the column holds, if they stood
+        among the values at `rows`."""
+        whole = pa.concat_arrays([self.query.tokens.take(self.rows), texts])
+        vectors = np.concatenate([self.vectors, self.encoder.encode(texts)])
+        others = MatchTexts.of(self.calibration, vectors, whole)
+        nowhere = np.full(len(whole), -1)
+        theirs = self._texts(segment, column)
+        matches = match_column(self.calibration, others, theirs, nowhere)
+        return matches.chance[len(self.rows) :]
 
     def _texts(self, segment: int, column: int) -> MatchTexts:
         if (segment, column) in self._columns:
@@ -127,7 +153,11 @@ class MeaningMatches:
         match, or the best `k`; most first, then the smaller column, then index order."""
         from lakejoin.engines.meaning.hits import VectorHits
 
-        candidates, counters = self._find_candidates(least, excluded)
+        rarity = _FAINT if self.by_model else _CLEAR
+        some = self.vectors[_spread(len(self.query), _SEARCHED)]
+        limits = CandidateLimits(_HALF * least, rarity)
+        calibration = self._sample.calibration
+        candidates, counters = find_candidates(self.engine, calibration, some, excluded, limits)
         found = sorted(self._sample.rank(*address, sure) for address in candidates)
         if self.by_model:
             small = [row for row in found if row[1] <= _MODEL_TEXTS][:_MODEL_COLUMNS]
@@ -152,44 +182,45 @@ class MeaningMatches:
         every = np.arange(len(self.query))
         return ColumnJudge(self.query, every, self.encoder, self.engine, stored=True)
 
-    def _find_candidates(
-        self, least: float, excluded: ExcludedColumns | None
-    ) -> tuple[list[tuple[int, int]], VectorCounters]:
-        from lakejoin.engines.meaning.hits import VectorCounters
-        from lakejoin.engines.meaning.near_columns import find_near_columns
 
-        rows = _spread(len(self.query), _SEARCHED)
-        found: dict[tuple[int, int], None] = {}
-        counters = VectorCounters()
-        begin = 0
-        calibration = self._sample.calibration
-        for size, curve in zip(calibration.sizes, calibration.curves, strict=True):
-            # The product with this part alone is the similarity of the parts, times their length.
-            queries = np.zeros((len(rows), self.vectors.shape[1]), np.float32)
-            part = self.vectors[rows, begin : begin + size]
-            lengths = np.linalg.norm(part, axis=1)
-            queries[:, begin : begin + size] = part / np.where(lengths > 0, lengths, 1)[:, None]
-            begin += size
-            queries = queries[lengths > 0]
-            if not len(queries):
-                continue
-            clear = float(lengths[lengths > 0].min()) * curve.cosine_of(
-                _FAINT if self.by_model else _CLEAR
-            )
-            ranked = []
-            for number, space in enumerate(self.engine.spaces):
-                without = None if excluded is None else excluded.columns[number]
-                near = find_near_columns(space, queries, clear, without)
-                enough = near.hits >= max(1, int(_HALF * least * len(queries)))
-                chosen = np.stack([-near.hits, near.sizes, near.columns])[:, enough].T
-                ranked += [(hits, size, number, column) for hits, size, column in chosen.tolist()]
-                counters.add(VectorCounters(values=space.compact.count))
-                counters.bounded += space.compact.count * len(queries)
-            best = sorted(ranked)[:_JUDGED]
-            found |= dict.fromkeys((number, column) for _, _, number, column in best)
-        counters.values //= max(1, len(calibration.sizes))
-        counters.segments = len(self.engine.spaces)
-        return list(found), counters
+def find_candidates(
+    engine: VectorSearch,
+    calibration: Calibration,
+    vectors: Array,
+    excluded: ExcludedColumns | None,
+    limits: CandidateLimits,
+) -> tuple[list[tuple[int, int]], VectorCounters]:
+    """The (segment, column) of columns that hold most of the values nearest to these vectors, by
+    words and by characters."""
+    from lakejoin.engines.meaning.hits import VectorCounters
+    from lakejoin.engines.meaning.near_columns import find_near_columns
+
+    found: dict[tuple[int, int], None] = {}
+    counters = VectorCounters(segments=len(engine.spaces))
+    counters.values = sum(space.compact.count for space in engine.spaces)
+    begin = 0
+    for size, curve in zip(calibration.sizes, calibration.curves, strict=True):
+        # The product with this part alone is the similarity of the parts, times their length.
+        queries = np.zeros(vectors.shape, np.float32)
+        part = vectors[:, begin : begin + size]
+        lengths = np.linalg.norm(part, axis=1)
+        queries[:, begin : begin + size] = part / np.where(lengths > 0, lengths, 1)[:, None]
+        begin += size
+        queries = queries[lengths > 0]
+        if not len(queries):
+            continue
+        clear = float(lengths[lengths > 0].min()) * curve.cosine_of(limits.rarity)
+        ranked = []
+        for number, space in enumerate(engine.spaces):
+            without = None if excluded is None else excluded.columns[number]
+            near = find_near_columns(space, queries, clear, without)
+            enough = near.hits >= max(1, int(limits.share * len(queries)))
+            chosen = np.stack([-near.hits, near.sizes, near.columns])[:, enough].T
+            ranked += [(hits, size, number, column) for hits, size, column in chosen.tolist()]
+        counters.bounded += counters.values * len(queries)
+        best = sorted(ranked)[: limits.columns]
+        found |= dict.fromkeys((number, column) for _, _, number, column in best)
+    return list(found), counters
 
 
 def _spread(count: int, most: int) -> Array:

@@ -97,20 +97,29 @@ NearOptions: TypeAlias = ByMeaning | ByDistance
 
 _MISPLACED = {  # arguments that do not apply to a search, and why
     "meaning": {"within": "use tau to set how near texts must be"},
-    "distance": {"tau": "use within to set how near values must be"},
+    "distance": {
+        "tau": "use within to set how near values must be",
+        "sure": "use within to set how near values must be",
+    },
 }
-_ELSEWHERE = {"tau": "it is for search by meaning", "within": "it is for search by distance"}
+_ELSEWHERE = {
+    "tau": "it is for search by meaning",
+    "sure": "it is for search by meaning",
+    "within": "it is for search by distance",
+}
 
 
-def near_options(by: str, tau: Any = None, within: Any = None) -> NearOptions | None:
+def near_options(
+    by: str, tau: Any = None, within: Any = None, sure: Any = None
+) -> NearOptions | None:
     """The options of a search `by` meaning or distance; arguments that do not apply are refused."""
-    passed = {"tau": tau, "within": within}
+    passed = {"tau": tau, "within": within, "sure": sure}
     for name, why in _MISPLACED.get(by, _ELSEWHERE).items():
         if passed[name] is not None:
             search = "fused search" if by == "fused" else f"search by {by}"
             raise InputError(f"{name} {passed[name]} does not apply to {search}: {why}")
     if by == "meaning":
-        return ByMeaning(tau)
+        return ByMeaning(tau, sure=sure)
     if by == "distance" and within is None:
         raise InputError(
             "distance search needs a distance: within 500m for coordinates, within 1% or 0.5 for "

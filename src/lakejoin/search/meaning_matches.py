@@ -111,11 +111,15 @@ class ColumnJudge:
         self._columns[segment, column] = read
         return read
 
-    def rank(self, segment: int, column: int, sure: float) -> tuple[float, int, int, int, int]:
-        """What orders a column (share, negative, and size), its address, and its sure pairs."""
+    def rank(
+        self, segment: int, column: int, sure: float
+    ) -> tuple[float, int, int, int, int, float]:
+        """What orders a column (the mean chance, negative, and size), its address, its sure pairs,
+        and the share of values that are expected to match, pair by pair."""
         matches = self.match(segment, column)
         certain = int(np.count_nonzero(matches.chance >= sure))
-        return -matches.share, len(self.codes(segment, column)), segment, column, certain
+        size = len(self.codes(segment, column))
+        return -float(matches.chance.mean()), size, segment, column, certain, matches.share
 
 
 @dataclass(eq=False)
@@ -150,7 +154,8 @@ class MeaningMatches:
         self, sure: float, least: float, k: int | None, excluded: ExcludedColumns | None
     ) -> VectorHits:
         """The columns in which at least a share `least` of my values are expected to have a right
-        match, or the best `k`; most first, then the smaller column, then index order."""
+        match, pair by pair, or the best `k`. Those with the most right matches, given the column,
+        come first, then the smaller column, then index order."""
         from lakejoin.engines.meaning.hits import VectorHits
 
         rarity = _FAINT if self.by_model else _CLEAR
@@ -162,10 +167,10 @@ class MeaningMatches:
         if self.by_model:
             small = [row for row in found if row[1] <= _MODEL_TEXTS][:_MODEL_COLUMNS]
             found = sorted(self._model.rank(row[2], row[3], sure) for row in small)
-        kept = [row for row in found if -row[0] >= max(least, 1e-3) - 1e-9]
-        best = np.array(kept[:k], np.float64).reshape(-1, 5)
+        kept = [row for row in found if row[5] >= max(least, 1e-3) - 1e-9]
+        best = np.array(kept[:k], np.float64).reshape(-1, 6)
         matched = np.maximum(1, np.round(-best[:, 0] * len(self.query))).astype(np.int64)
-        segments, columns, pairs = best[:, 2:].astype(np.int64).T
+        segments, columns, pairs = best[:, 2:5].astype(np.int64).T
         none = (None,) * len(self.engine.spaces)
         return VectorHits(segments, columns, matched, pairs, counters, none)
 

@@ -21,7 +21,7 @@ def numbers_by_hand(text: str) -> frozenset[str]:
     for word in words:
         if word in NUMBER_WORDS:
             found.add(NUMBER_WORDS[word])
-        elif re.search(r"\d", word) or (len(word) == 1 and word not in "as"):
+        elif re.search(r"\d", word):
             found.add(re.sub(r"^0*(\d+)(st|nd|rd|th)?$", r"\1", word))
     return frozenset(found)
 

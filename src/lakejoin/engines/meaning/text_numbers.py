@@ -1,9 +1,9 @@
 """The numbers in texts: codes and numbers that look alike are different things.
 
-A number is a word with a digit (`2019`, `a320`, `9th`), a number word, or a letter that stands
-alone (`vitamin c`), except `a` and `s`, which are mostly grammar. Ordinals count as their number.
-Two texts that both have numbers conflict unless one has all the numbers of the other: `a320` and
-`a321` conflict, `616 east 9th street, 4w` and `616 east 9th st.` do not.
+A number is a word with a digit (`2019`, `a320`, `9th`) or a number word; ordinals count as their
+number. Two texts that both have numbers conflict unless one has all the numbers of the other:
+`a320` and `a321` conflict, `616 east 9th street, 4w` and `616 east 9th st.` do not. Single letters
+are no numbers: initials of people would conflict.
 """
 
 from __future__ import annotations
@@ -114,5 +114,5 @@ def _numbers_of(words: Any) -> Any:
     digits = pa.array(list(NUMBER_WORDS.values()), pa.large_string())
     spelled = digits.take(pc.index_in(words, value_set=table))
     plain = pc.replace_substring_regex(words, r"^0*(\d+)(st|nd|rd|th)?$", r"\1")
-    is_code = pc.match_substring_regex(words, r"\d|^[b-rt-z]$")
-    return pc.coalesce(spelled, pc.if_else(is_code, plain, None))
+    has_digit = pc.match_substring_regex(words, r"\d")
+    return pc.coalesce(spelled, pc.if_else(has_digit, plain, None))

@@ -202,14 +202,16 @@ class LakeSearch:
         min_share: float | None = None,
         skip_copies: bool = False,
     ) -> Answer | Answers:
-        """Find every text column in the lake in which at least `min_share` (0.6) of the values have
-        a match of similar meaning or spelling, or the best `k`.
+        """Find every text column in the lake in which `min_share` (0.15) of the values are expected
+        to have a right match of similar meaning or spelling, or the best `k`.
 
-        `table`, `on` and `skip_copies` are as for `overlap`. `tau` is how far matching texts may
-        be apart, as a share of the largest distance (`0.3` or `"30%"`): by default the encoder's
-        own; `"auto"` chooses it (`answer.taus`). `measure="all"` counts pairs instead of values
-        that match. The index must have been built with meaning; if its encoder is a function, pass
-        it to `lakejoin.open`.
+        `table`, `on` and `skip_copies` are as for `overlap`. The match of a value is the nearest
+        value of a column, and `result.matches()` lists those that are right with a chance of 90 %;
+        `tau="sure 0.95"` sets another chance, `"judged 0.95"` has the sentence model judge too.
+        With a number (`0.3` or `"30%"`), all texts match that are at most that far apart, as a
+        share of the largest distance, and `min_share` is 0.6; `"auto"` chooses it (`answer.taus`).
+        `measure="all"` counts pairs instead of values that match. The index must have been built
+        with meaning; if its encoder is a function, pass it to `lakejoin.open`.
 
         >>> streets = ["12 main street", "9 oak avenue"]
         >>> lake.similar({"street": streets}, tau=0.45)[0].columns

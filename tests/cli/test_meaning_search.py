@@ -64,7 +64,19 @@ def test_what_is_shown(here: Path) -> None:
 def test_json(here: Path) -> None:
     found = SIMILAR.answer("mine.csv", "--on", "address", "--tau", "0.45")
     assert list(found) == [
-        *("query", "by", "k", "min", "tau", "within", "metric", "measure", "encoder", "taus"),
+        *(
+            "query",
+            "by",
+            "k",
+            "min",
+            "tau",
+            "within",
+            "metric",
+            "measure",
+            "encoder",
+            "taus",
+            "sure",
+        ),
         *("results", "counters", "notes", "seconds"),
     ]
     assert (found["by"], found["tau"], found["measure"], found["min"]) == (
@@ -89,7 +101,19 @@ def test_explained(here: Path) -> None:
     assert "lakejoin join" not in shown and "to join them in DuckDB:\n" in shown
     found = SIMILAR.answer(*asked)
     assert list(found) == [
-        *("query", "by", "k", "min", "tau", "within", "metric", "measure", "encoder", "taus"),
+        *(
+            "query",
+            "by",
+            "k",
+            "min",
+            "tau",
+            "within",
+            "metric",
+            "measure",
+            "encoder",
+            "taus",
+            "sure",
+        ),
         *("result", "matches", "unmatched", "counters", "notes", "seconds", "sql", "join"),
     ]
     assert found["tau"] == 0.45 and found["sql"] in shown

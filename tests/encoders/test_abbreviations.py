@@ -12,16 +12,16 @@ import pytest
 from lakejoin.encoders import open_encoder
 from lakejoin.encoders.mixed_encoder import (
     Mix,
-    _words_of,
     abbreviations,
     fold_for_encoding,
+    split_texts,
     to_text_array,
 )
 
 
 def expanded(text: str) -> str:
     starts, codes, words = abbreviations().expand(
-        *_words_of(fold_for_encoding(to_text_array([text])))
+        *split_texts(fold_for_encoding(to_text_array([text])))
     )
     assert starts.tolist() == [0, len(codes)]
     return " ".join(words[int(code)].as_py() for code in codes)
@@ -71,7 +71,7 @@ def test_rules(short: str, long: str) -> None:
 
 def test_several_texts_at_once() -> None:
     starts, codes, words = abbreviations().expand(
-        *_words_of(to_text_array(["main st", "", "plain", "st john", "5 mar"]))
+        *split_texts(to_text_array(["main st", "", "plain", "st john", "5 mar"]))
     )
     found = [[words[int(c)].as_py() for c in codes[a:b]] for a, b in pairwise(starts)]
     assert found == [["main", "street"], [], ["plain"], ["saint", "john"], ["5", "march"]]

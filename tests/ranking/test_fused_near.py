@@ -202,18 +202,20 @@ def test_texts_that_mean_the_same_are_told_where_they_differ(archive: Lake) -> N
     mine = mine_of({"institute": NAMES, "place": [f"s{n}" for n in range(60)]})
     (way,) = find_meaning_candidates(archive._searcher, mine, 0)
     assert way.result.table == "written.csv", "not where values are equal"
-    assert (way.kind, way.how) == ("meaning", "by meaning, within 30%")
-    assert (way.tau, way.sampled) == (0.3, None)
+    assert (way.kind, way.how) == ("meaning", "by meaning, nearest both ways")
+    assert (way.tau, way.sampled) == (None, None)
     assert way.result.matched == 60 and way.result.row_coverage == 1.0
-    assert (way.signals.values, way.signals.share) == (24, 1.0)
+    assert way.signals.values == 24 and way.signals.share > 0.95
     assert way.signals.chance < 0.2
     assert way.signals.rows > 10, "the seats agree"
 
 
 def test_names_that_cannot_be_told_apart_meet_by_chance(archive: Lake) -> None:
     mine = mine_of({"school": [f"{a} university of {b}s" for a in WORDS[:5] for b in WORDS]})
-    answer = archive.similar({"school": mine.query(0).tokens.to_pylist()}, min_share=0.5)
+    names = {"school": mine.query(0).tokens.to_pylist()}
+    answer = archive.similar(names, min_share=0.5, tau=0.3)
     assert [one.table for one in answer] == ["schools.csv"], "all of them have partners"
+    assert not len(archive.similar(names, min_share=0.5)), "the rule knows that they are siblings"
     assert find_meaning_candidates(archive._searcher, mine, 0) == []
 
 
@@ -240,7 +242,8 @@ def test_estimates_where_there_are_too_many_pairs(
     (way,) = find_meaning_candidates(archive._searcher, mine_of({"institute": NAMES}), 0)
     result = way.result
     assert isinstance(result, EstimatedMatch)
-    assert (result.matched, result.containment, result.row_coverage) == (60, 1.0, None)
+    assert 57 <= result.matched <= 60 and result.row_coverage is None  # of 24 values 97 %
+    assert result.containment == result.matched / 60
     assert way.how.endswith("; from 24 values")
     assert way.sampled == 24
     assert "JOIN" in result.sql() and way.to_dict()["fan_out"] is None

@@ -74,10 +74,10 @@ _MOST_ROWS = 100_000_000
     "--precision",
     default=0.9,
     show_default=True,
-    help="The share of fuzzy matches that must be correct.",
+    help="The share of fuzzy matches, or the chance of each match by meaning, that is right.",
 )
 @click.option("--within", metavar="DISTANCE", help="By nearest: the limit, such as 5, 3d or 500m.")
-@click.option("--tau", type=float, help="By meaning: the limit, 0 to 1.  [default: 0.3]")
+@click.option("--tau", type=float, help="By meaning: instead all that are this close, 0 to 1.")
 @click.option("-n", "--rows", "shown", default=10, show_default=True, help="How many rows to show.")
 @click.option(
     "--suffix",

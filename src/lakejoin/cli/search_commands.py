@@ -185,10 +185,20 @@ def composite_command(
 @query_options(_COLUMN, _ALL)
 @_limit_options(_DEFAULT_LIMIT)
 @click.option(
+    "--sure",
+    metavar="CHANCE",
+    help="List matches with at least this chance of being right.  [default: 0.9]",
+)
+@click.option(
+    "--judge",
+    is_flag=True,
+    help="Have the sentence model judge the ten best columns of at most 300 values.",
+)
+@click.option(
     "--tau",
     metavar="SHARE|auto",
-    help="How close texts must be, as a share of the largest distance (0.3 or 30%). 'auto' shows "
-    "how many columns qualify at each tau and picks the knee.  [default: the encoder's own]",
+    help="Instead match all texts this close, as a share of the largest distance (0.3 or 30%). "
+    "'auto' shows how many columns qualify at each tau and picks the knee.",
 )
 @_measure_option
 @click.option(
@@ -201,6 +211,8 @@ def similar_command(
     run: SearchRun,
     min_share: float | None,
     skip_copies: bool,
+    sure: str | None,
+    judge: bool,
     tau: str | None,
     measure: str,
     encoder: str | None,
@@ -208,14 +220,15 @@ def similar_command(
     """Find text columns with similar meaning or spelling.
 
     TABLE is a file or a table in the lake. Values need not be equal: '12 Main St' finds
-    '12 main street'. The index must have been built --with meaning.
+    '12 main street', and 'car' finds 'automobile'. The match of a value is the nearest value of a
+    column, if it is clearly nearer than the second. The index must have been built --with meaning.
 
     \b
     Examples:
       lakejoin similar mine.csv --on address
       lakejoin similar mine.csv --on address --tau auto
     """
-    near = ByMeaning(tau, encoder, measure)
+    near = ByMeaning(tau, encoder, measure, sure, judge)
     _search_with_column(run, SearchOptions("meaning", run.k, min_share, skip_copies, near=near))
 
 

@@ -305,6 +305,7 @@ def search_fields(options: SearchOptions) -> Json:
         measure=None if near is None or near.measure == "hit" else near.measure,
         metric=None if (metric := getattr(near, "metric", None)) == "l2" else metric,
         encoder=getattr(near, "encoder", None),
+        judge=getattr(near, "judged", False) or None,
     )
     return {
         "by": options.by,
@@ -312,6 +313,7 @@ def search_fields(options: SearchOptions) -> Json:
         "min": options.min,
         "others": options.others,
         "tau": getattr(near, "tau", None),
+        "sure": getattr(near, "sure", None),
         "within": getattr(near, "within", None),
     }
 

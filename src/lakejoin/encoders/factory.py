@@ -14,7 +14,7 @@ from lakejoin.errors import InputError
 if TYPE_CHECKING:
     from lakejoin.encoders.mixed_encoder import Mix
 
-ENCODER_NAMES = ("default", "small", "characters")
+ENCODER_NAMES = ("default", "small", "wide", "model", "characters")
 ENCODER_VARIABLE = "LAKEJOIN_ENCODER"  # names the encoder of an index that was built with a path
 EncoderChoice = str | Path | Encoder | EncoderSpec | Callable[[Sequence[str]], Any] | None
 
@@ -24,6 +24,8 @@ def open_encoder(spec: EncoderChoice = None, *, mix: Mix | None = None) -> Encod
 
     - `None` or `"default"`: word vectors of the wordllama wheel joined with character n-grams;
     - `"small"`: the same at half the dimension;
+    - `"wide"`: the same at twice the dimension;
+    - `"model"`: the sentence model all-MiniLM-L6-v2 beside the default, but slow;
     - `"characters"`: hashed character n-grams alone, which need no other package;
     - a path: a fastText `.bin` or `.vec`, a GloVe or word2vec file, a sentence-transformers folder,
       or an ONNX model;
@@ -37,7 +39,7 @@ def open_encoder(spec: EncoderChoice = None, *, mix: Mix | None = None) -> Encod
     Traceback (most recent call last):
         ...
     lakejoin.errors.InputError: no encoder no/such/file.vec: use "default", "small", \
-"characters", or the path of a model or a file of word vectors
+"wide", "model", "characters", or the path of a model or a file of word vectors
     """
     if isinstance(spec, EncoderSpec):
         return spec.open()
@@ -59,6 +61,15 @@ def open_encoder(spec: EncoderChoice = None, *, mix: Mix | None = None) -> Encod
         from lakejoin.encoders.wordllama import open_small
 
         return open_small(mix)
+    if spec == "wide":
+        from lakejoin.encoders.wordllama import open_wide
+
+        return open_wide(mix)
+    if spec == "model":
+        from lakejoin.encoders.sentence_model import ModelEncoder
+        from lakejoin.encoders.wordllama import open_default
+
+        return ModelEncoder(open_default(mix=mix))
     if spec == "characters":
         from lakejoin.encoders.mixed_encoder import open_characters
 
@@ -90,8 +101,8 @@ def find_named_encoder(recorded: str) -> str:
 def _open_path(path: Path, mix: Mix | None) -> Encoder:
     if not path.exists():
         raise InputError(
-            f'no encoder {path}: use "default", "small", "characters", or the path of a model or a'
-            " file of word vectors"
+            f'no encoder {path}: use "default", "small", "wide", "model", "characters", or the path'
+            " of a model or a file of word vectors"
         )
     path = path.resolve()
     if path.is_dir() or path.suffix == ".onnx":

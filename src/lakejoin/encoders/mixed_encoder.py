@@ -322,6 +322,8 @@ class MixedEncoder(BaseEncoder):
         self.name = name
         self.spec = spec
         self.dimension = words.dimension + mix.characters
+        # Words and characters, which a match compares separately.
+        self.parts = tuple(size for size in (words.dimension, mix.characters) if size)
         self.settings = {
             **words.settings,
             "characters": mix.characters,
@@ -343,7 +345,7 @@ class MixedEncoder(BaseEncoder):
         return out
 
     def _encode(self, texts: Any, out: Array) -> None:
-        text_words, codes, words = _words_of(fold_for_encoding(texts))
+        text_words, codes, words = split_texts(fold_for_encoding(texts))
         if self._mix.expand:
             text_words, codes, words = abbreviations().expand(text_words, codes, words)
         rows = self._words.look_up(words)
@@ -374,7 +376,7 @@ class MixedEncoder(BaseEncoder):
         )
 
 
-def _words_of(texts: Any) -> tuple[Array, Array, Any]:
+def split_texts(texts: Any) -> tuple[Array, Array, Any]:
     """Split texts into words; returns (word offsets of each text, word codes, distinct words)."""
     offsets, data = string_buffers(texts)
     size = int(offsets[-1] - offsets[0])

@@ -128,3 +128,8 @@ def open_default(dimension: int = DIMENSION, mix: Mix | None = None) -> MixedEnc
 def open_small(mix: Mix | None = None) -> MixedEncoder:
     """Open the default encoder at half the dimension: slightly less accurate, faster to search."""
     return open_default(SMALL, mix or Mix(SMALL))
+
+
+def open_wide(mix: Mix | None = None) -> MixedEncoder:
+    """Open the default encoder at twice the dimension: more accurate, slower to search."""
+    return open_default(_COLUMNS, mix or Mix(_COLUMNS))

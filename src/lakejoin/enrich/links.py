@@ -175,16 +175,16 @@ class _Linker:
             yield EqualKeys(columns)
         elif candidate.rewriting is not None:
             yield RewrittenKeys(columns, candidate.rewriting)
-        elif candidate.tau is not None:
-            yield from self._by_meaning(columns, candidate.tau)
+        elif candidate.kind == "meaning":
+            yield from self._by_meaning(columns)
         elif candidate.radius is not None:
             yield NearestPoints(columns, candidate.radius)
 
-    def _by_meaning(self, columns: tuple[str, ...], tau: float | None = None) -> Iterator[KeyJoin]:
-        """The join by meaning, if the index has an encoder; without `tau`, with its default."""
+    def _by_meaning(self, columns: tuple[str, ...]) -> Iterator[KeyJoin]:
+        """The join by meaning, if the index has an encoder, within its default tau."""
         meaning = self.snapshot.manifest.options.meaning
         if columns and meaning is not None and meaning.encoder is not None:
-            tau = default_tau(meaning.identity) if tau is None else tau
+            tau = default_tau(meaning.identity)
             yield MeaningKeys(columns, tau, find_named_encoder(meaning.encoder))
 
     def _by_similarity(

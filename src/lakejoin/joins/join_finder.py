@@ -15,7 +15,7 @@ from lakejoin.joins.agreement_matcher import match_agreeing, refine_keys
 from lakejoin.joins.join import Join
 from lakejoin.joins.join_inputs import TABLE_NAMES, plain_columns
 from lakejoin.joins.join_key import NO_RULE, JoinKey, JoinTask, KeyRule, RejectedJoin, side_words
-from lakejoin.joins.options import TAU, JoinOptions, Progress
+from lakejoin.joins.options import JoinOptions, Progress
 from lakejoin.joins.row_keys import NO_KEY, KeyColumn, encode_keys
 from lakejoin.joins.value_matchers import match_equal, match_rewritten
 from lakejoin.model import Array
@@ -74,13 +74,18 @@ def _add_fuzzy_rule(task: JoinTask, join_key: JoinKey, of_target: bool) -> JoinK
 
 
 def match_meaning(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
-    """Match each left row with the right row closest in meaning."""
-    from lakejoin.joins.nearest.nearest_meanings import find_nearest_meanings
+    """Match each left row with the right row closest in meaning: by its chance of being right, or
+    within tau."""
+    from lakejoin.joins.nearest.nearest_meanings import find_meaning_matches, find_nearest_meanings
 
     task.report_progress("comparing texts by meaning")
     ((left, right),) = task.options.on
-    tau = TAU if task.options.tau is None else task.options.tau
-    once = task.options.one_to_one
+    tau, once = task.options.tau, task.options.one_to_one
+    if tau is None:
+        sure = task.options.precision
+        near = find_meaning_matches(task.left[left], task.right[right], sure, task.options.encoder)
+        why = f"each other's nearest in meaning, right with a chance of at least {sure:.0%}"
+        return _build_nearest_key(task, "meaning", near, why)
     near = find_nearest_meanings(
         task.left[left], task.right[right], tau, task.options.encoder, once
     )
@@ -157,6 +162,7 @@ def _build_nearest_key(task: JoinTask, kind: str, near: RowDistances, why: str) 
     rows = task.left.num_rows
     codes, distance = _codes_at(join_key, near.left_rows, near.right_rows, near.distance, rows)
     sure = 1.0 if kind == "nearest" else 1 - _mean(near.distance)
+    sure = sure if near.chance is None else _mean(near.chance)
     return join_key.with_rule(
         KeyRule(kind, left_names, codes, words, sure, why, None, distance, near.unit)
     )

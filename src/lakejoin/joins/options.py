@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HOWS = ("inner", "left", "right", "full")
 SUFFIX = "_right"
 MATCH_KINDS = ("auto", "equal", "transform", "fuzzy", "meaning", "nearest")
-TAU = 0.3  # of the largest distance
+TAU = 0.3  # of the largest distance, for callers without one
 
 Progress = Callable[[str], None]  # called with what is being done
 
@@ -27,8 +27,10 @@ class MatchOptions:
     `one_to_one` gives each row at most one match. `aggregate` merges all matches of a left row into
     one row: `"first"` for every right column, or `{"price": "mean"}` for some. `suffix` is added to
     the name of a right column if the left table has it too. Fuzzy matches are made as far as their
-    estimated `precision` allows. `within` is the largest distance of nearest values (`5`, `"3d"`,
-    `"500m"`); `tau` that of meanings (0.3), by the vectors of `encoder`.
+    estimated `precision` allows, and matches by meaning if their chance of being right is at least
+    that. `within` is the largest distance of nearest values (`5`, `"3d"`, `"500m"`). With a `tau`,
+    each text matches the nearest in meaning within that share of the largest distance, whatever
+    its chance. `encoder` makes the vectors.
 
     >>> shops, sales = {"shop": ["A", "B"]}, {"shop": ["A", "A"], "amount": [3, 4]}
     >>> summed = lakejoin.MatchOptions(aggregate={"amount": "sum"})

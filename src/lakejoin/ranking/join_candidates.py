@@ -64,9 +64,10 @@ class JoinCandidate(Detachable):
     `kind` says whether values are equal, equal once rewritten, equal in meaning, or near. Rewritten
     values have a `rewriting`, with `beside_equal` if some values of the same columns are equal
     without it; the last `also_equal` pairs of columns are equal as they are. Values of the same
-    meaning are at most `tau` apart; their figures are estimated from `sampled` values if these are
-    too many to count. Near points are within a `radius`. A candidate is `superseded` if another one
-    has its columns and more, and multiplies rows less.
+    meaning are each other's nearest, or in answers of older servers at most `tau` apart; their
+    figures are estimated from `sampled` values if these are too many to count. Near points are
+    within a `radius`. A candidate is `superseded` if another one has its columns and more, and
+    multiplies rows less.
 
     >>> candidate = lake.search("mine.csv", on="city")[0].candidates[0]
     >>> candidate.kind, candidate.pairs

@@ -1,13 +1,13 @@
 """Join candidates by meaning.
 
 Search by meaning is slow, so it runs for a sample of the query's values, first those without an
-equal match. A column is a candidate if it has matches by meaning for clearly more of the sample
-than it has equal values.
+equal match. A column is a candidate if, by the match rule, clearly more of the sample are expected
+to have a right match than it has equal values.
 
 Chance is measured with texts that are certainly wrong: some are combined from the halves of two
-query values; others are values of other lake columns of about the same length; and each value of
-the column is wrong for its other values: for Ohio, Ohio State and Ohio Northern, meaning cannot
-tell the schools apart. The kind with the most matches counts.
+query values; others are values of other lake columns of about the same length. The kind that
+matches more counts. For Ohio, Ohio State and Ohio Northern the rule itself sees that meaning cannot
+tell the schools apart: none leads over the others.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from lakejoin.ranking.row_agreement import (
     split_words,
 )
 from lakejoin.search.lake_background import draw_lake_texts, is_among, look_like_words, mix_texts
+from lakejoin.search.meaning_matches import CandidateLimits, ColumnJudge, find_candidates
 from lakejoin.search.options import ByMeaning, SearchOptions
-from lakejoin.search.tau_choice import LARGEST_DISTANCE
 from lakejoin.signals.chance import LEAST_CHANCE
 from lakejoin.signals.name_similarity import compare_names
 from lakejoin.store.meaning_vectors import TEXT_TYPES
@@ -40,10 +40,6 @@ from lakejoin.store.meaning_vectors import TEXT_TYPES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.encoders import Encoder
-    from lakejoin.engines.meaning.engine import VectorSearch
-    from lakejoin.engines.meaning.hits import NearPairs, VectorHits
-    from lakejoin.engines.meaning.vector_space import Nearness
     from lakejoin.engines.query import QueryTable
     from lakejoin.search.meaning_search import MeaningSearch
     from lakejoin.search.result import NearResult, ResultLocation
@@ -52,8 +48,9 @@ if TYPE_CHECKING:
 
 _SAMPLE = 24  # query values to search with
 _FEWEST = 8  # values that make a search worthwhile
-_HALF = 0.5  # share of the sample that must have a match
-_FOUND = 40  # columns to fetch
+_LEAST_NEAR = 0.25  # share of the sample that must have a value that is clearly near
+_LIKELY = 0.5  # chance of pairs whose rows are compared
+_FOUND = 20  # columns to judge, by words and by characters
 _CLOSELY = 6  # columns to compare with chance
 _MOST = 4  # candidates to return
 _TEXTS = 20_000  # texts to read for the comparison
@@ -116,17 +113,18 @@ def find_unmatched_positions(query: Query, candidates: Sequence[JoinCandidate]) 
 
 @dataclass(frozen=True, slots=True)
 class _Gain:
-    """A lake column with the matching `pairs` of the sample.
+    """A lake column with the likely pairs of the sample: positions in it, and codes.
 
-    `more` is the share of the sample that has a match but no equal value. Of the `differing` values
-    without an equal one, a `share` has a match; a share `chance` of deliberately wrong texts
-    has one too.
+    `more` is the share of the sample that is expected to have a match but no equal value. Of the
+    `differing` values without an equal one, a `share` is; a share `chance` of deliberately wrong
+    texts would match too.
     """
 
     segment: int
     column: int
     size: int
-    pairs: NearPairs
+    positions: Array
+    codes: Array
     more: float
     differing: int
     share: float
@@ -170,32 +168,31 @@ class _MeaningProbe:
 
     search: MeaningSearch
     query: Query
-    encoder: Encoder
-    engine: VectorSearch
-    nearness: Nearness
+    judge: ColumnJudge
     chosen: Array
-    vectors: Array
-    wrong: Array  # vectors: mixed texts before those of the lake
-    wrong_texts: pa.LargeStringArray
+    wrong: pa.LargeStringArray  # mixed texts before those of the lake
     mixed: int
 
     def gains(self) -> Iterator[_Gain]:
         """Yield the columns with matches for clearly more of the values than are equal there."""
-        least = max(1, int(np.ceil(_HALF * len(self.chosen))))
-        nearness = replace(self.nearness, least=least, k=_FOUND)
-        hits = self.engine.search(self.vectors, nearness, self.search.excluded)
-        for segment, column in zip(hits.segment.tolist(), hits.column.tolist(), strict=True):
-            gain = self._gain(segment, column, hits)
+        judge, limits = self.judge, CandidateLimits(_LEAST_NEAR, columns=_FOUND)
+        vectors, excluded = judge.vectors, self.search.excluded
+        found, _ = find_candidates(judge.engine, judge.calibration, vectors, excluded, limits)
+        for segment, column in found:
+            gain = self._gain(segment, column)
             if gain.more >= _MORE:
                 yield gain
 
-    def _gain(self, segment: int, column: int, hits: VectorHits) -> _Gain:
-        pairs = self.engine.pairs(self.vectors, self.nearness, segment, column, hits)
-        differing = np.flatnonzero(~self._held(segment, column)[self.chosen])
-        near = len(np.intersect1d(pairs.position, differing))
-        size = self.search.segment_tables[segment].size_of(column)
-        more, share = near / len(self.chosen), near / max(1, len(differing))
-        return _Gain(segment, column, size, pairs, more, len(differing), share)
+    def _gain(self, segment: int, column: int) -> _Gain:
+        matches = self.judge.match(segment, column)
+        differing = ~self._held(segment, column)[self.chosen]
+        expected = float(matches.chance[differing].sum())
+        codes = self.judge.codes(segment, column)
+        number = int(np.count_nonzero(differing))
+        more, share = expected / len(self.chosen), expected / max(1, number)
+        position = np.flatnonzero(matches.chance >= _LIKELY)
+        partners = codes[matches.partner[position]]
+        return _Gain(segment, column, len(codes), position, partners, more, number, share)
 
     def _held(self, segment: int, column: int) -> Array:
         """Which of all query values a column holds."""
@@ -203,24 +200,18 @@ class _MeaningProbe:
         return is_among(locate_codes(self.query, segment, opened), opened.postings.codes_of(column))
 
     def chance(self, gain: _Gain) -> float:
-        """The share of wrong texts with a match in a column, of the kind that has most."""
+        """The share of wrong texts that would match in a column if they stood among mine, of the
+        kind that has more."""
         segment = self._segment(gain.segment)
         theirs = segment.postings.codes_of(gain.column)
-        own = theirs[sample_query_positions(len(theirs))]
-        codes = np.concatenate([segment.dictionary.find(self.wrong_texts), own])
-        vectors = self.encoder.encode(segment.dictionary.texts.take(own))
-        vectors = np.concatenate([self.wrong, vectors])
-        pairs = self.engine.pairs(vectors, self.nearness, gain.segment, gain.column)
-        others = segment.meaning.codes.take(pairs.id) != codes[pairs.position]
-        matched = np.zeros(len(codes), dtype=bool)
-        matched[pairs.position[others]] = True
-        kind = np.repeat([0, 1, 2], [self.mixed, len(self.wrong) - self.mixed, len(own)])
         # Lake texts that the column holds itself are not wrong there.
-        counted = (kind == 2) | ~is_among(codes, theirs)
-        shares = np.bincount(kind[counted & matched], minlength=3) / np.bincount(
-            kind[counted], minlength=3
-        ).clip(1)
-        return float(shares.max())
+        wrong = ~is_among(segment.dictionary.find(self.wrong), theirs)
+        shares = []
+        for kind in (slice(0, self.mixed), slice(self.mixed, len(self.wrong))):
+            texts = self.wrong[kind].filter(wrong[kind])
+            chances = self.judge.match_others(texts, gain.segment, gain.column)
+            shares.append(float(chances.mean()) if len(texts) else 0.0)
+        return max(shares)
 
     def table_of(self, gain: _Gain) -> int:
         """The table of a column."""
@@ -274,23 +265,18 @@ class _MeaningProbe:
             compare_names(self.query.column, result.columns[0]).similarity,
             unique=measure_uniqueness(estimate),
         )
-        tau = self.search.reach.tau
-        return JoinCandidate(
-            (self.query.column,), estimate, signals, "meaning", tau=tau, sampled=sampled
-        )
+        return JoinCandidate((self.query.column,), estimate, signals, "meaning", sampled=sampled)
 
     def _agreement(self, gain: _Gain, result: NearResult) -> float:
         """How much other columns agree in rows of values and their nearest match."""
-        location, pairs = result.found, gain.pairs
+        location = result.found
         assert location is not None, "a search result has a location"
-        first = np.flatnonzero(np.diff(pairs.position, prepend=-1))
-        segment, tokens = location.segment, self.query.tokens
-        codes = segment.meaning.codes.take(pairs.id[first])
-        values = tokens.take(self.chosen[pairs.position[first]])
+        segment, codes = location.segment, gain.codes
+        values = self.query.tokens.take(self.chosen[gain.positions])
         own, cells = location.query_table.cells(location.query_columns[0])
         mine = find_first_rows([cells], [_positions_in(own, values)])
         theirs = find_first_rows([segment.rows.codes(gain.column, location.entry.rows)], [codes])
-        if len(first) < 2 or (mine < 0).any() or (theirs < 0).any():
+        if len(codes) < 2 or (mine < 0).any() or (theirs < 0).any():
             return 0.0
         partners = segment.dictionary.texts.take(codes).to_pylist()
         joined = [
@@ -318,7 +304,6 @@ def _make_probe(
     """Sample the query and make wrong texts; None if the index has no vectors or no encoder."""
     import pyarrow as pa
 
-    from lakejoin.engines.meaning.vector_space import Nearness
     from lakejoin.search.meaning_search import MeaningSearch
 
     options = SearchOptions("meaning", k=_FOUND, others=True, near=ByMeaning())
@@ -333,13 +318,9 @@ def _make_probe(
     mixed = mix_texts(some.to_pylist(), frozenset(query.tokens.to_pylist()))
     drawn = draw_lake_texts(search.snapshot.segments, some)
     wrong = pa.array([*mixed, *drawn], pa.large_string())
-    assert search.reach.tau is not None
-    nearness = Nearness(LARGEST_DISTANCE * search.reach.tau)
-    vectors, others = encoder.encode(some), encoder.encode(wrong)
     engine = search.meanings.engine(encoder)
-    return _MeaningProbe(
-        search, query, encoder, engine, nearness, chosen, vectors, others, wrong, len(mixed)
-    )
+    judge = ColumnJudge(query, chosen, encoder, engine, stored=True)
+    return _MeaningProbe(search, query, judge, chosen, wrong, len(mixed))
 
 
 def _positions_in(tokens: pa.LargeStringArray, values: pa.LargeStringArray) -> Array:

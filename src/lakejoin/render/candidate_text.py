@@ -138,10 +138,11 @@ def describe_kind(match: CandidateFields) -> str:
 def _describe_limits(match: CandidateFields) -> str:
     if match.radius is not None:
         return f"within {format_metres(match.radius.amount)}"
-    if match.tau is None:
+    if match.kind != "meaning":
         return " = ".join(map(str, match.programs))
     sample = "" if match.sampled is None else f"; from {match.sampled:,} values"
-    return f"within {format_tau(match.tau)}{sample}"
+    limit = "nearest both ways" if match.tau is None else f"within {format_tau(match.tau)}"
+    return f"{limit}{sample}"
 
 
 def format_metres(metres: float) -> str:

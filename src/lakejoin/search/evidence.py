@@ -183,7 +183,8 @@ class MatchingPairs:
 
     Sorted by `position`, that of the query value, then by `distance`. `partner` is the id of the
     lake value, which `rows` rows hold and which may be the `same` as the query value. `values`
-    maps ids to canonical values, `spellings_of` to their spelling in the lake table.
+    maps ids to canonical values, `spellings_of` to their spelling in the lake table. `chance` is
+    that of each pair, if matches are judged.
     """
 
     position: Array
@@ -193,6 +194,7 @@ class MatchingPairs:
     same: Array
     values: Callable[[Array], pa.LargeStringArray]
     spellings_of: Callable[[Array], pa.LargeStringArray]
+    chance: Array | None = None
 
     def __len__(self) -> int:
         return len(self.position)
@@ -243,11 +245,13 @@ def list_near_matches(
     distances = partners.distance[chosen]
     order = chosen[np.argsort(-distances if farthest else distances, kind="stable")[:limit]]
     positions = partners.position[order]
+    chance = {} if partners.chance is None else {"chance": partners.chance[order]}
     return pa.table(
         {
             "value": pa.array(spell_values(query, positions), pa.large_string()),
             "partner": partners.spellings_of(partners.partner[order]),
             "distance": partners.distance[order],
+            **chance,
             "mine": query.counts[positions],
             "theirs": partners.rows[order],
         }

@@ -17,12 +17,14 @@ from lakejoin.encoders import Encoder, open_encoder
 from lakejoin.encoders.factory import find_named_encoder
 from lakejoin.encoders.protocol import describe_difference
 from lakejoin.engines.containment.engine import count_for_share
+from lakejoin.engines.meaning.match_rule import SURE
 from lakejoin.engines.query import Query, locate_codes
 from lakejoin.errors import InputError, MissingDependency
 from lakejoin.model import Array
 from lakejoin.quoting import lakejoin_command
 from lakejoin.search.engine_search import NearSearch
 from lakejoin.search.evidence import MatchingPairs
+from lakejoin.search.meaning_matches import MeaningMatches
 from lakejoin.search.options import AUTO, DEFAULT_MIN, ByMeaning
 from lakejoin.search.result import NearResult, note_unlisted
 from lakejoin.search.tau_choice import (
@@ -79,6 +81,7 @@ class MeaningSearch(NearSearch):
     def release(self) -> None:
         if self._vectors.nbytes > _KEPT:
             del self.__dict__["_vectors"]
+            self.__dict__.pop("_matches", None)
         near = self._hits.near if self._hits is not None else ()
         if sum(pairs.nbytes for pairs in near if pairs is not None) > _KEPT:
             self._hits = None
@@ -87,10 +90,24 @@ class MeaningSearch(NearSearch):
 
     @cached_property
     def reach(self) -> Reach:
-        identity, taus = self._encoder.identity, self._taus
+        identity, taus, sure = self._encoder.identity, self._taus, None
         tau = taus.taken if taus else self._near_options.tau
+        if self._near_options.by_rule:
+            sure = self._near_options.sure or SURE
+            tau = max(self._matches.calibration.limits(sure))
         tau = default_tau(identity) if tau is None else tau
-        return Reach(self._near_options.measure, tau=tau, encoder=identity, unit="%", taus=taus)
+        measure = self._near_options.measure
+        return Reach(measure, tau=tau, encoder=identity, unit="%", taus=taus, sure=sure)
+
+    @cached_property
+    def radius_tau(self) -> float:
+        """The tau of a search within a radius, for callers that count what is near."""
+        return default_tau(self._encoder.identity)
+
+    @cached_property
+    def _matches(self) -> MeaningMatches:
+        judged = self._near_options.judged
+        return MeaningMatches(self.query, self._vectors, self._encoder, self._engine, judged)
 
     @cached_property
     def _taus(self) -> TauCounts | None:
@@ -119,6 +136,11 @@ class MeaningSearch(NearSearch):
     # -- hits -------------------------------------------------------------------------------------
 
     def hits(self) -> VectorHits:
+        if self.reach.sure is not None:
+            options = self.options
+            return self._matches.search(
+                self.reach.sure, options.min or 0.0, options.k, self.excluded
+            )
         nearness = self._nearness(self.least, self.options.k)
         self._hits = self._engine.search(self._vectors, nearness, self.excluded)
         return self._hits
@@ -131,6 +153,8 @@ class MeaningSearch(NearSearch):
 
     def _partners(self, segment_index: int, found: int) -> MatchingPairs:
         """The matching pairs with a column; lake values are given by their codes."""
+        if self.reach.sure is not None:
+            return self._judged_pairs(segment_index, found, self.reach.sure)
         segment = self.snapshot.segments[segment_index]
         nearness = self._nearness(1, None)
         pairs = self._engine.pairs(self._vectors, nearness, segment_index, found, self._hits)
@@ -144,6 +168,26 @@ class MeaningSearch(NearSearch):
             locate_codes(self.query, segment_index, segment)[pairs.position] == codes,
             segment.dictionary.texts.take,
             partial(spell_most_frequent, segment, found),
+        )
+
+    def _judged_pairs(self, segment_index: int, found: int, sure: float) -> MatchingPairs:
+        """The pairs whose chance of being right is at least `sure`."""
+        segment = self.snapshot.segments[segment_index]
+        matches, codes = self._matches.match(segment_index, found)
+        position = np.flatnonzero(matches.chance >= sure)
+        at = matches.partner[position]
+        ids = segment.meaning.ids_of(codes[at])
+        source = self._engine.spaces[segment_index].source
+        apart = self._vectors[position].astype(np.float64) - source.take(ids)
+        return MatchingPairs(
+            position,
+            codes[at],
+            np.sqrt((apart * apart).sum(axis=1)) / LARGEST_DISTANCE,
+            np.asarray(segment.postings.repeats_of(found), dtype=np.int64)[at],
+            locate_codes(self.query, segment_index, segment)[position] == codes[at],
+            segment.dictionary.texts.take,
+            partial(spell_most_frequent, segment, found),
+            matches.chance[position],
         )
 
     # -- notes ------------------------------------------------------------------------------------
@@ -172,7 +216,7 @@ class MeaningSearch(NearSearch):
         if not hits.counters.values:
             return "the index has no searched text column"
         why = self._why_no_match("text column")
-        if self._taus is not None:
+        if self._taus is not None or self.reach.sure is not None:
             return why
         return f"{why}; tau auto shows how many columns would qualify at each tau"
 

@@ -11,30 +11,52 @@ from lakejoin.engines.limits import check_k, check_share
 from lakejoin.errors import InputError
 
 AUTO = "auto"
+_SURE, _JUDGED = "sure", "judged"
 MEASURES = ("hit", "all")
 METRICS = ("l2", "l1", "angular", "haversine")
 
 
 @dataclass(frozen=True, slots=True)
 class ByMeaning:
-    """Texts match if their vectors are within `tau`, a share of the largest distance.
+    """A text matches the nearest text of a column if the chance that this is right is at least
+    `sure` (0.9); or, with a `tau`, all texts within that share of the largest distance.
 
-    `tau` defaults to the encoder's own; `"auto"` chooses it by how many columns would qualify at
-    each. `encoder` defaults to the index's. `measure` hit counts query values with a match, all
-    counts pairs.
+    `tau` `"auto"` is chosen by how many columns would qualify at each; `"sure 0.95"` sets `sure`,
+    and `"judged 0.95"` has the best columns `judged` by the sentence model too. `encoder` defaults
+    to the index's. `measure` hit counts query values with a match, all counts pairs, within the
+    encoder's own tau if none is given.
 
-    >>> ByMeaning("30%").tau, ByMeaning("auto").tau
-    (0.3, 'auto')
+    >>> ByMeaning("30%").tau, ByMeaning("auto").tau, ByMeaning("sure 0.95").sure
+    (0.3, 'auto', 0.95)
     """
 
     tau: Any = None
     encoder: Any = None
     measure: str = MEASURES[0]
+    sure: Any = None
+    judged: bool = False
 
     def __post_init__(self) -> None:
+        word, _, chance = self.tau.partition(" ") if isinstance(self.tau, str) else ("", "", "")
+        if word in (_SURE, _JUDGED):
+            object.__setattr__(self, "sure", parse_sure(chance) if chance else self.sure)
+            object.__setattr__(self, "judged", self.judged or word == _JUDGED)
+            object.__setattr__(self, "tau", None)
+        by_chance = self.sure is not None or self.judged
+        if by_chance and (self.tau is not None or self.measure != MEASURES[0]):
+            raise InputError(
+                "sure and judge give a value at most one match: leave out tau and measure all"
+            )
+        if self.sure is not None:
+            object.__setattr__(self, "sure", parse_sure(self.sure))
         if self.tau is not None and self.tau != AUTO:
             object.__setattr__(self, "tau", parse_tau(self.tau))
         _check_one(self.measure, MEASURES, "measure")
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether a value has one match, by its chance, and not all within a distance."""
+        return self.tau is None and self.measure == MEASURES[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +97,51 @@ NearOptions: TypeAlias = ByMeaning | ByDistance
 
 _MISPLACED = {  # arguments that do not apply to a search, and why
     "meaning": {"within": "use tau to set how near texts must be"},
-    "distance": {"tau": "use within to set how near values must be"},
+    "distance": {
+        "tau": "use within to set how near values must be",
+        "sure": "use within to set how near values must be",
+    },
 }
-_ELSEWHERE = {"tau": "it is for search by meaning", "within": "it is for search by distance"}
+_ELSEWHERE = {
+    "tau": "it is for search by meaning",
+    "sure": "it is for search by meaning",
+    "within": "it is for search by distance",
+}
 
 
-def near_options(by: str, tau: Any = None, within: Any = None) -> NearOptions | None:
+def near_options(
+    by: str, tau: Any = None, within: Any = None, sure: Any = None
+) -> NearOptions | None:
     """The options of a search `by` meaning or distance; arguments that do not apply are refused."""
-    passed = {"tau": tau, "within": within}
+    passed = {"tau": tau, "within": within, "sure": sure}
     for name, why in _MISPLACED.get(by, _ELSEWHERE).items():
         if passed[name] is not None:
             search = "fused search" if by == "fused" else f"search by {by}"
             raise InputError(f"{name} {passed[name]} does not apply to {search}: {why}")
     if by == "meaning":
-        return ByMeaning(tau)
+        return ByMeaning(tau, sure=sure)
     if by == "distance" and within is None:
         raise InputError(
             "distance search needs a distance: within 500m for coordinates, within 1% or 0.5 for "
             "numbers"
         )
     return ByDistance(within) if by == "distance" else None
+
+
+def parse_sure(given: Any) -> float:
+    """Parse a chance.
+
+    >>> parse_sure("95%"), parse_sure(0.8)
+    (0.95, 0.8)
+    """
+    try:
+        text = str(given).strip()
+        chance = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        chance = math.nan
+    if not 0 < chance < 1:
+        raise InputError(f"sure must be a chance between 0 and 1 such as 0.95, not {given}")
+    return chance
 
 
 def parse_tau(given: Any) -> float:
@@ -131,6 +178,7 @@ def _check_one(value: Any, allowed: tuple[str, ...], name: str) -> None:
 BY = ("fused", "overlap", "containment", "meaning", "distance")
 DEFAULT_K = 10
 DEFAULT_MIN = 0.6
+RULE_MIN = 0.15  # by the match rule: of the values are expected to have a right match
 INITIAL_RULES = ("items", "cardinality")  # cheapest to fetch by; fewest distinct values
 
 
@@ -200,7 +248,9 @@ class SearchOptions:
         if self.by == "overlap":
             return replace(self, k=self.k or DEFAULT_K)
         near = ByMeaning() if self.by == "meaning" and self.near is None else self.near
-        least = DEFAULT_MIN if self.min is None and self.k is None else self.min
+        by_rule = isinstance(near, ByMeaning) and near.by_rule
+        usual = RULE_MIN if by_rule else DEFAULT_MIN
+        least = usual if self.min is None and self.k is None else self.min
         return replace(self, min=least, near=near)
 
     def check_for_column(self) -> SearchOptions:

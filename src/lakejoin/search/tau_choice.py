@@ -273,8 +273,10 @@ def limit_unit(within: str | float | DistanceLimit) -> str:
 class Reach:
     """How near the matches of an answer had to be.
 
-    By meaning: `tau`, and the identity of the `encoder`; `taus` if tau was chosen automatically. By
-    distance: `within` as the caller wrote it, and the `metric`. `measure` is what was counted.
+    By meaning: `tau`, and the identity of the `encoder`; `taus` if tau was chosen automatically;
+    `sure` if a match is the nearest value of a column with at least that chance of being right:
+    then `tau` is how far the farthest of them can be. By distance: `within` as the caller wrote
+    it, and the `metric`. `measure` is what was counted.
     `unit` is the unit of distances: `"%"` for a share (of the largest distance by meaning, of the
     query's number by distance), `"m"` for metres, `" rad"` for angles, empty for plain numbers.
     """
@@ -286,6 +288,7 @@ class Reach:
     metric: str | None = None
     unit: str = ""
     taus: TauCounts | None = None
+    sure: float | None = None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Reach:
@@ -293,7 +296,10 @@ class Reach:
         taus, metric, within = data["taus"], data["metric"], data["within"]
         unit = "%" if within is None else " rad" if metric == "angular" else limit_unit(within)
         counts = None if taus is None else TauCounts.from_dict(taus)
-        return cls(data["measure"], data["tau"], data["encoder"], within, metric, unit, counts)
+        sure = data.get("sure")
+        return cls(
+            data["measure"], data["tau"], data["encoder"], within, metric, unit, counts, sure
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as in `--json`."""
@@ -304,6 +310,7 @@ class Reach:
             "measure": self.measure,
             "encoder": self.encoder,
             "taus": self.taus.to_dict() if self.taus else None,
+            "sure": self.sure,
         }
 
     def format_distance(self, distance: float | None) -> str:
@@ -332,5 +339,10 @@ class Reach:
 
         >>> Reach("hit", tau=0.3, unit="%").text, Reach("hit", within="500m", unit="m").text
         ('within tau 30%', 'within 500m')
+        >>> Reach("hit", tau=0.47, unit="%", sure=0.9).text
+        'with a chance of 90% (tau up to 47%)'
         """
+        if self.sure is not None and self.tau is not None:
+            tau = format_tau(round(self.tau, 2))
+            return f"with a chance of {self.sure:.0%} (tau up to {tau})"
         return f"within {self.within}" if self.tau is None else f"within tau {format_tau(self.tau)}"

@@ -48,6 +48,7 @@ class SearchRequest(_RequestBody):
     start: Annotated[int, Field(ge=0, le=100_000)] = 0
     min: Share | None = None
     tau: Share | Literal["auto"] | None = None
+    sure: Annotated[float, Field(gt=0, lt=1)] | None = None
     within: Distance | None = None
     others: bool = True
 

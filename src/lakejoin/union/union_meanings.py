@@ -126,12 +126,11 @@ def find_near_columns(
         encoder = search.meanings.encoder()
     except (InputError, MissingDependency):
         return []
-    assert search.reach.tau is not None
     some = tokens.take(
         np.linspace(0, len(tokens) - 1, min(len(tokens), _SEARCHED_TEXTS)).astype(np.int64)
     )
     least = max(2, round(_SHARE * len(some)))
-    nearness = Nearness(LARGEST_DISTANCE * search.reach.tau, least=least, k=_NEAR)
+    nearness = Nearness(LARGEST_DISTANCE * search.radius_tau, least=least, k=_NEAR)
     vectors = encoder.encode(some)
     hits = search.meanings.engine(encoder).search(vectors, nearness, search.excluded)
     shares = (hits.matched / len(some)).tolist()

@@ -1,4 +1,4 @@
-"""Match each left text with the right text nearest in meaning.
+"""Match each left text with the right text nearest in meaning: by the match rule, or within a tau.
 
 Every distinct text is encoded once, and all pairs of vectors are multiplied in float32 blocks: n
 times m products, with memory for one block. The nearest candidates are measured again in float64,
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakejoin.encoders import open_encoder
+from lakejoin.engines.meaning.match_rule import SURE, Calibration, MatchTexts, match_column
 from lakejoin.errors import InputError
 from lakejoin.joins.nearest.nearest_rows import RowDistances
 from lakejoin.joins.options import TAU
@@ -68,6 +69,42 @@ def find_nearest_meanings(
     rows = rows[near[left_texts.rows[rows]]]
     texts = left_texts.rows[rows]
     return RowDistances(rows, right_texts.first[nearest[texts]], distance[texts] / _LARGEST)
+
+
+def find_meaning_matches(
+    left: pa.Array | pa.ChunkedArray,
+    right: pa.Array | pa.ChunkedArray,
+    sure: float = SURE,
+    encoder: Any = None,
+) -> RowDistances:
+    """Match left rows with the first right row that has the match of their text, by the match rule
+    (`engines/meaning/match_rule.py`), if the chance that it is right is at least `sure`.
+
+    Texts are each other's nearest, so a text has at most one match on either side. An equal value
+    is always the match.
+
+    >>> left = pa.array(["Tuesday", "car", "flight a320"])
+    >>> right = pa.array(["Monday", "Tuesday", "automobile", "flight a321"])
+    >>> found = find_meaning_matches(left, right, 0.5)
+    >>> found.left_rows.tolist(), found.right_rows.tolist()
+    ([0, 1], [1, 2])
+    """
+    left_texts, right_texts = _Texts.of(left), _Texts.of(right)
+    opened = open_encoder(encoder)
+    tokens = [side.tokens for side in (left_texts, right_texts)]
+    calibration = Calibration.of(opened, pa.concat_arrays(tokens))
+    vectors = [np.asarray(opened.encode(own), np.float32) for own in tokens]
+    mine, theirs = (MatchTexts.of(calibration, *side) for side in zip(vectors, tokens, strict=True))
+    matches = match_column(calibration, mine, theirs, _same(*tokens))
+    rows = np.flatnonzero(left_texts.rows >= 0)
+    rows = rows[matches.chance[left_texts.rows[rows]] >= sure]
+    texts = left_texts.rows[rows]
+    partner = matches.partner[texts]
+    every = np.arange(len(texts))
+    distance = _distances(vectors[0][texts], vectors[1][partner], every, every)
+    return RowDistances(
+        rows, right_texts.first[partner], distance / _LARGEST, chance=matches.chance[texts]
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -379,13 +379,15 @@ class RowDistances:
     """Pairs of rows in the order of the left rows, and their distances in `unit`.
 
     The unit is `m` for coordinates, `days` for dates and times, and empty for numbers. Distances
-    by meaning are shares of the largest distance, 0 to 1, without a unit.
+    by meaning are shares of the largest distance, 0 to 1, without a unit. `chance` is that of each
+    pair being right, if it was judged.
     """
 
     left_rows: Array
     right_rows: Array
     distance: Array
     unit: str = ""
+    chance: Array | None = None
 
     def __len__(self) -> int:
         return len(self.left_rows)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakejoin.search.result import Result
 
 
-_OPTIONS = ("k", "min", "tau", "within")
+_OPTIONS = ("k", "min", "tau", "sure", "within")
 _MAX_RECENT = 4  # answers kept to explain results without another search
 _recent: OrderedDict[str, Any] = OrderedDict()
 
@@ -113,7 +113,8 @@ def _answers(job: Job, query_table: ServedTable, partial: bool = False) -> Itera
             job.progress("verifying results")
         return
     job.progress("searching")
-    near = near_options(by, options.pop("tau", None), options.pop("within", None))
+    how_near = (options.pop(name, None) for name in ("tau", "within", "sure"))
+    near = near_options(by, *how_near)
     search_options = SearchOptions(by, others=request["others"], near=near, **options)
     yield lake.search_with(table, on, search_options)
 

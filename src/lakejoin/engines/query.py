@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
@@ -159,6 +159,7 @@ def _first_in_rows(
 
 
 NO_CELL = np.uint32(0xFFFFFFFF)
+ABSENT = -2  # equals no code of a segment; unlike a null, it differs from them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,9 +168,14 @@ class ColumnSpellings:
     counts. `cells` has the text id of each row (`NO_CELL` for a null)."""
 
     texts: pa.LargeStringArray
-    tokens: pa.LargeStringArray
+    find_tokens: Callable[[], pa.LargeStringArray]
     rows: Array
     cells: Array
+
+    @property
+    def tokens(self) -> pa.LargeStringArray:
+        """The canonical value of each text."""
+        return self.find_tokens()
 
 
 class QueryTable(Protocol):
@@ -211,6 +217,44 @@ class QueryTable(Protocol):
     def cells(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
         """The tokens of a column, and the token id of each row (`NO_CELL` for a null)."""
 
+    def texts_at(
+        self, column_indexes: Sequence[int], rows: Array
+    ) -> tuple[pa.LargeStringArray, Array]:
+        """The values of some rows: texts, and which of them each cell has, a line for each column;
+        -1 for a null."""
+        import pyarrow as pa
+
+        self.read(column_indexes)  # together, so that a file is read once
+        texts, lines = [pa.array([], pa.large_string())], []
+        start = 0
+        for column_index in column_indexes:
+            tokens, cells = self.cells(column_index)
+            known = cells[rows] != NO_CELL
+            distinct, which = np.unique(cells[rows][known], return_inverse=True)
+            line = np.full(len(rows), -1)
+            line[known] = start + which
+            texts.append(tokens.take(distinct))
+            lines.append(line)
+            start += len(distinct)
+        return pa.concat_arrays(texts), np.array(lines, np.int64).reshape(-1, len(rows))
+
+    def codes_at(self, segment: Segment, column_indexes: Sequence[int], rows: Array) -> Array:
+        """The codes of some rows in a segment, a line for each column: -1 for a null, `ABSENT` for
+        any value that the segment lacks."""
+        texts, cells = self.texts_at(column_indexes, rows)
+        # One lookup for all columns, as a lookup has a fixed cost.
+        return np.append(find_codes(segment, texts), -1)[cells]
+
+    def first_rows(self, column_index: int, query: Query) -> Array:
+        """The first row of each value of a query for a column."""
+        import pyarrow.compute as pc
+
+        tokens, cells = self.cells(column_index)
+        known = np.flatnonzero(cells != NO_CELL)
+        first = np.zeros(len(tokens), np.int64)
+        first[cells[known][::-1]] = known[::-1]
+        return np.asarray(first[pc.index_in(query.tokens, value_set=tokens).to_numpy()])
+
     def is_text(self, column_index: int) -> bool:
         """Whether a column is stored as text in its source."""
 
@@ -224,18 +268,37 @@ class QueryTable(Protocol):
         """Drop encoded columns; they are encoded again on demand."""
 
 
+def find_codes(segment: Segment, texts: pa.LargeStringArray) -> Array:
+    """The codes of texts in a segment, `ABSENT` for those that it lacks."""
+    from lakejoin.store.dictionary import NOT_FOUND
+
+    found = segment.dictionary.find(texts)
+    return np.where(found == NOT_FOUND, np.int64(ABSENT), found.astype(np.int64))
+
+
 def read_spellings(segment: Segment, column: int) -> ColumnSpellings:
     """The distinct texts of a lake column as spelled in its table."""
     from lakejoin.store.rows import NULL
 
-    ids = segment.rows.value_ids(column, int(segment.column_rows[column]))
-    present = ids != NULL
-    distinct, indexes, rows = np.unique(ids[present], return_inverse=True, return_counts=True)
-    cells = np.full(len(ids), NO_CELL)
-    cells[present] = indexes
+    total = int(segment.column_rows[column])
+    local, ids = segment.rows.local(column, total)
+    if local is None:
+        present = ids != NULL
+        distinct, indexes, rows = np.unique(ids[present], return_inverse=True, return_counts=True)
+        cells = np.full(total, NO_CELL)
+        cells[present] = indexes
+    else:  # the column's ids are distinct: only they are sorted
+        counts = np.bincount(np.minimum(local, len(ids)), minlength=len(ids) + 1)[:-1]
+        order = np.argsort(ids)
+        order = order[counts[order] > 0]
+        distinct, rows = ids[order], counts[order]
+        rank = np.full(len(ids) + 1, NO_CELL)
+        rank[order] = np.arange(len(order))
+        cells = rank[np.minimum(local, len(ids))]
     texts = segment.rows.texts(distinct, segment.dictionary.texts)
-    tokens = segment.dictionary.texts.take(segment.rows.codes_of(distinct))
-    return ColumnSpellings(texts, tokens, rows, cells)
+    return ColumnSpellings(
+        texts, lambda: segment.dictionary.texts.take(segment.rows.codes_of(distinct)), rows, cells
+    )
 
 
 def unsearched_note(column: str, kind: ColumnType, all_columns: bool) -> list[str]:

@@ -138,7 +138,7 @@ def table_from_bytes(data: np.ndarray[Any, Any]) -> pa.Table:
     return pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(data))).read_all()
 
 
-_KEPT = 1024  # tables whose parsed entries are kept: a search asks for the same ones many times
+_KEPT = 8192  # tables whose parsed entries are kept: a search asks for the same ones many times
 
 
 class Catalog:

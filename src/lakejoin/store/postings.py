@@ -28,6 +28,7 @@ import numpy as np
 
 from lakejoin.errors import BuildFailed
 from lakejoin.model import Array
+from lakejoin.store.array_cache import ArrayCache
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 MARK = 64  # groups between two marks in a long set
 SAMPLE = 64  # groups between two sampled ones
+_KEPT = 1 << 24  # bytes of decoded sets to keep
 
 
 class PostingsComponent:
@@ -142,6 +144,7 @@ class Postings:
         self._repeats = file.array("repeats")
         self._repeats_start = file.array("repeats_start")
         self.file = file
+        self._codes = ArrayCache(_KEPT)
 
     @property
     def groups(self) -> int:
@@ -226,7 +229,11 @@ class Postings:
         return out, groups[jump + np.arange(out[-1])]
 
     def codes_of(self, column: int) -> Array:
-        """A column's set, as ascending codes."""
+        """A column's set, as ascending codes. Those of the last columns are kept: every stage of a
+        search asks for them again."""
+        return self._codes.get(column, lambda: self._codes_of(column))
+
+    def _codes_of(self, column: int) -> Array:
         groups = self.groups_of(column).astype(np.int64)
         start = self._group_start.take(groups).astype(np.int64)
         size = self._group_start.take(groups + 1).astype(np.int64) - start

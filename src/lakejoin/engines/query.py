@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from lakejoin.model import ColumnData
     from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.dictionary import HashedTexts
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
 
@@ -30,7 +31,7 @@ class Query:
     `tokens` are the distinct canonical values, `counts[i]` the number of rows that hold
     `tokens[i]`, `rows` the number of all rows (nulls too). `shown[i]` is the first spelling of
     `tokens[i]`. `home` is (segment index, column index) if the column is in the index. `code_cache`
-    is the cache of `locate_codes`.
+    and `hash_cache`, by seed, are caches of `locate_codes`.
     """
 
     table: str
@@ -44,6 +45,7 @@ class Query:
     code_cache: WeakKeyDictionary[Segment, Array] = field(
         init=False, repr=False, default_factory=WeakKeyDictionary
     )
+    hash_cache: dict[int, HashedTexts] = field(init=False, repr=False, default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -74,7 +76,11 @@ def locate_codes(query: Query, segment_index: int, segment: Segment) -> Array:
 def _look_up(query: Query, segment_index: int, segment: Segment) -> Array:
     if query.home is not None and query.home[0] == segment_index and segment.indexed[query.home[1]]:
         return np.asarray(segment.postings.codes_of(query.home[1]))
-    return segment.dictionary.find(query.tokens)
+    dictionary = segment.dictionary
+    hashed = query.hash_cache.get(dictionary.seed)
+    if hashed is None:  # dictionaries nearly always have the same seed
+        hashed = query.hash_cache[dictionary.seed] = dictionary.hash(query.tokens)
+    return dictionary.find(query.tokens, hashed)
 
 
 def make_query(table: str, column: str, data: ColumnData) -> Query:

@@ -16,7 +16,7 @@ def order_by_top_bits(numbers: Array, bits: int) -> Array:
 
     Neighbours then read the same few pages of a table that is ordered by these numbers.
     """
-    last = (1 << _BITS) - 1
+    last = np.int64((1 << _BITS) - 1)
     shift = np.uint64(max(0, bits - _BITS))
     start = np.zeros((1 << _BITS) + 1, np.int64)
     for i in range(numbers.shape[0]):

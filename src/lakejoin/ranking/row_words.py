@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
 
 _COLUMNS = 40  # columns whose words are compared
-_POINTS = 0x110000
+_POINTS = 0x40000  # code points to look at: no letters are beyond
 _SMALL = 40_000  # cells of a table that is read as a whole
 
 

@@ -1,6 +1,7 @@
 """How long does a fused search take to its first answer, and to its last?
 
     python benchmarks/fused_speed.py FOLDER [--index INDEX ...]
+    python benchmarks/fused_speed.py FOLDER --noise --index INDEX --base SRC
 
 It searches with tables of ten columns, none of them named, with every engine that the index
 supports. The lakes are those of a made-up company (`enterprise_lake.py`) with 200, 1,000 and 4,000
@@ -9,18 +10,27 @@ with extracts that combine orders, customers and products in one table; an index
 tables of ten columns. Each search runs several times, in a warm process. The output has the median,
 the slowest, and the time by stage. On a busy machine, trust CPU seconds (of all threads) more than
 elapsed ones.
+
+With `--base`, the `src` folder of another version, both versions search every INDEX with the same
+random tables (`--tables`, 200), each in a process of its own that stays warm, table after table in
+turn. The output is CPU: to the first answer, from sketches, and of a whole search that gives one
+answer; how many answers are equal; and the ratio of the versions, table by table.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import random
+import subprocess
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import Any
 
 import lakejoin
@@ -33,6 +43,36 @@ WIDTH = 10
 _QUERIES = 10
 _FEWEST_ROWS = 50
 _NOISE = (200, 1000, 4000)
+_WARM_UP = 5  # tables searched before the first that counts
+# Searches with the table of each line that it reads; prints CPU seconds, stages and the answer.
+_SEARCHER = """
+import hashlib, json, sys, time
+import lakejoin
+
+def without_times(value):
+    if isinstance(value, dict):
+        return {k: without_times(v) for k, v in value.items() if not k.startswith("seconds")}
+    return [without_times(one) for one in value] if isinstance(value, list) else value
+
+lake = lakejoin.open(sys.argv[1])
+for line in sys.stdin:
+    try:
+        begin = time.process_time()
+        first = next(lake.search_progressively(line.rstrip()))
+        middle = time.process_time()
+        answer = lake.search(line.rstrip())
+        end = time.process_time()
+        text = json.dumps(without_times(answer.to_dict()), sort_keys=True)
+        figures = {
+            "first": middle - begin,
+            "whole": end - middle,
+            "parts": dict(answer.seconds_by),
+            "answer": hashlib.sha256(text.encode()).hexdigest(),
+        }
+    except lakejoin.LakejoinError as error:
+        figures = {"error": str(error)}
+    print(json.dumps(figures), flush=True)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +163,75 @@ def report(name: str, lake: Lake, took: Sequence[Took]) -> dict[str, Any]:
     }
 
 
+class Version:
+    """One version of lakejoin, searching an index in a process of its own."""
+
+    def __init__(self, source: Path, index: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _SEARCHER, index],
+            env={**os.environ, "PYTHONPATH": str(source)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def search(self, table: str) -> dict[str, Any]:
+        """The figures of one search."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(table + "\n")
+        self._process.stdin.flush()
+        figures: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return figures
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def compare(index: str, base: Path, count: int) -> dict[str, Any]:
+    """Search with random tables in both versions; prints and returns CPU seconds."""
+    names = sorted(one.name for one in lakejoin.open(index).tables())
+    chosen = random.Random(7).sample(names, min(len(names), count + _WARM_UP))
+    sources = {"base": base, "now": Path(lakejoin.__file__).parents[1]}
+    versions = {name: Version(source, index) for name, source in sources.items()}
+    figures: dict[str, list[dict[str, Any]]] = {name: [] for name in versions}
+    for number, table in enumerate(chosen):
+        for name, version in versions.items():
+            found = version.search(table)
+            if number >= _WARM_UP:
+                figures[name].append(found)
+    for version in versions.values():
+        version.close()
+    pairs = [
+        pair for pair in zip(*figures.values(), strict=True) if not any("error" in f for f in pair)
+    ]
+    results: dict[str, Any] = {
+        "tables": len(pairs),
+        "equal": sum(old["answer"] == new["answer"] for old, new in pairs),
+        "ratio": median(old["whole"] / new["whole"] for old, new in pairs),
+    }
+    print(f"{'CPU seconds':8} {'median':>16} {'p95':>8} {'worst':>8}   sum by stage, by the clock")
+    for position, name in enumerate(versions):
+        own = [pair[position] for pair in pairs]
+        for what in ("first", "whole"):
+            seconds = [one[what] for one in own]
+            spread = [median(seconds), quantiles(seconds, n=20)[-1], max(seconds)]
+            results[f"{name}, {what}"] = spread
+            parts: dict[str, float] = defaultdict(float)
+            for one in own if what == "whole" else []:
+                for part, took in one["parts"].items():
+                    parts[part] += took
+            stages = ", ".join(f"{part} {took:.1f}" for part, took in parts.items())
+            print(f"{name:6} {what:6} {' '.join(f'{one:8.3f}' for one in spread)}   {stages}")
+    print(
+        f"{results['equal']} of {len(pairs)} answers are equal; "
+        f"the base takes {results['ratio']:.2f} times as long in the median"
+    )
+    return results
+
+
 def main() -> None:
     """Times all lakes, prints medians, and records all."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -130,7 +239,13 @@ def main() -> None:
     parser.add_argument("--index", action="append", default=[])
     parser.add_argument("--noise", nargs="*", type=int, default=_NOISE)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--base", type=Path, help="the src folder of another version")
+    parser.add_argument("--tables", type=int, default=200, help="random tables, with --base")
     given = parser.parse_args()
+    if given.base is not None:
+        for index in given.index:
+            record("fused_speed", {"compared": compare(index, given.base, given.tables)})
+        return
     heads = (f"{one:>8}" for one in ("first", "slowest", "whole", "slowest", "CPU", "slowest"))
     print(f"{'seconds':28} {'tables':>7} {' '.join(heads)}   by part")
     results = {}

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import lakejoin
+from conftest import Index
 from oracle.lakes import PlainTable
 from search.key_lakes import key_lake
 
@@ -207,3 +209,38 @@ def test_times_are_told(made: Any, tmp_path: Path, capsys: pytest.CaptureFixture
     wide = PlainTable("wide.csv", {f"c{n}": [f"{n} {i}" for i in range(60)] for n in range(10)})
     narrow = PlainTable("narrow.csv", {"c": ["a"] * 60})
     assert tables_of_width(key_lake(tmp_path, [wide, narrow])) == {"wide.csv": "wide.csv"}
+
+
+def test_two_versions_are_compared(
+    tmp_path: Path, index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from fused_speed import compare
+
+    (tmp_path / "lake").mkdir()
+    for number in range(9):
+        rows = [f"town number {n},{n - number}x" for n in range(number, 40)]
+        (tmp_path / "lake" / f"t{number}.csv").write_text("\n".join(["town,code", *rows]))
+    index(tmp_path / "lake")
+    here = Path(lakejoin.__file__).parents[1]
+    figures = compare(str(tmp_path / "index"), here, count=3)
+    assert figures["tables"] == figures["equal"] == 3, "a version gives its own answers"
+    for name in ("base, first", "now, whole"):
+        middle, _, worst = figures[name]
+        assert 0 < middle <= worst
+    assert "3 of 3 answers are equal" in capsys.readouterr().out
+
+
+def test_a_flame_graph_has_the_calls_below_a_function(tmp_path: Path) -> None:
+    from flame_graph import draw, read_frames
+
+    raw = tmp_path / "raw"
+    raw.write_text(
+        "main (x.py:1);ask (lakejoin/a.py:2);find (lakejoin/b.py:3) 30\n"
+        "main (x.py:1);ask (lakejoin/a.py:9);take (numpy/c.py:3) 10\n"
+        "main (x.py:1);other (lakejoin/d.py:9) 60\n"
+    )
+    top = read_frames(raw, "ask")
+    assert top.samples == 40
+    drawn = list(draw(top, top.samples, 0.0, 0))
+    assert [depth for depth, _ in drawn] == [0, 1]
+    assert "ask (a.py): 100.0%" in drawn[0][1] and "find (b.py): 75.0%" in drawn[1][1]

@@ -125,7 +125,7 @@ def originals(values: list[str | None]) -> ColumnSpellings:
     cells = np.array([NO_CELL if v is None else texts.index(v) for v in values], np.uint32)
     array = pa.array(texts, pa.large_string())
     rows = np.array([values.count(one) for one in texts], np.int64)
-    return ColumnSpellings(array, array, rows, cells)
+    return ColumnSpellings(array, lambda: array, rows, cells)
 
 
 CELLS = st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=20)

@@ -190,3 +190,27 @@ def test_a_file_that_was_changed_is_told(tmp_path: Path, change: str) -> None:
         file.check_unchanged()
     path.unlink()  # as of a version that was retired: still mapped
     file.check_unchanged()
+
+
+def test_a_file_of_which_much_was_read_is_checked_ahead(tmp_path: Path) -> None:
+    path = tmp_path / "x.lj"
+    numbers = np.arange(40 * BLOCK // 8, dtype=np.int64)
+    record = write(path, n=numbers)
+    file = ArrayFile(Location.of(path), record)
+    file.array("n").slice(0, 10)
+    assert np.count_nonzero(file.verified) == 1, "one block of 40 is not much"
+    file.array("n").slice(0, 5 * BLOCK // 8)
+    assert file.all_checked
+
+
+def test_damage_found_ahead_is_reported_when_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.lj"
+    record = write(path, n=np.arange(40 * BLOCK // 8, dtype=np.int64))
+    damaged = bytearray(path.read_bytes())
+    damaged[30 * BLOCK] ^= 1
+    path.write_bytes(damaged)
+    numbers = ArrayFile(Location.of(path), record).array("n")
+    assert len(numbers.slice(0, 6 * BLOCK // 8)) == 6 * BLOCK // 8
+    assert not numbers.file.all_checked
+    with pytest.raises(DamagedIndex, match="do not match their checksum"):
+        numbers.slice(30 * BLOCK // 8 - 100, 30 * BLOCK // 8 + 100)

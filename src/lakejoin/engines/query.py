@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from lakejoin.model import ColumnData
     from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.dictionary import HashedTexts
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
 
@@ -31,7 +32,7 @@ class Query:
     `tokens` are the distinct canonical values, `counts[i]` the number of rows that hold
     `tokens[i]`, `rows` the number of all rows (nulls too). `shown[i]` is the first spelling of
     `tokens[i]`. `home` is (segment index, column index) if the column is in the index. `code_cache`
-    is the cache of `locate_codes`.
+    and `hash_cache`, by seed, are caches of `locate_codes`.
     """
 
     table: str
@@ -45,6 +46,7 @@ class Query:
     code_cache: WeakKeyDictionary[Segment, Array] = field(
         init=False, repr=False, default_factory=WeakKeyDictionary
     )
+    hash_cache: dict[int, HashedTexts] = field(init=False, repr=False, default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -75,7 +77,11 @@ def locate_codes(query: Query, segment_index: int, segment: Segment) -> Array:
 def _look_up(query: Query, segment_index: int, segment: Segment) -> Array:
     if query.home is not None and query.home[0] == segment_index and segment.indexed[query.home[1]]:
         return np.asarray(segment.postings.codes_of(query.home[1]))
-    return segment.dictionary.find(query.tokens)
+    dictionary = segment.dictionary
+    hashed = query.hash_cache.get(dictionary.seed)
+    if hashed is None:  # dictionaries nearly always have the same seed
+        hashed = query.hash_cache[dictionary.seed] = dictionary.hash(query.tokens)
+    return dictionary.find(query.tokens, hashed)
 
 
 def make_query(table: str, column: str, data: ColumnData) -> Query:
@@ -160,6 +166,7 @@ def _first_in_rows(
 
 
 NO_CELL = np.uint32(0xFFFFFFFF)
+ABSENT = -2  # equals no code of a segment; unlike a null, it differs from them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,9 +175,14 @@ class ColumnSpellings:
     counts. `cells` has the text id of each row (`NO_CELL` for a null)."""
 
     texts: pa.LargeStringArray
-    tokens: pa.LargeStringArray
+    find_tokens: Callable[[], pa.LargeStringArray]
     rows: Array
     cells: Array
+
+    @property
+    def tokens(self) -> pa.LargeStringArray:
+        """The canonical value of each text."""
+        return self.find_tokens()
 
 
 class QueryTable(Protocol):
@@ -212,6 +224,44 @@ class QueryTable(Protocol):
     def cells(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
         """The tokens of a column, and the token id of each row (`NO_CELL` for a null)."""
 
+    def texts_at(
+        self, column_indexes: Sequence[int], rows: Array
+    ) -> tuple[pa.LargeStringArray, Array]:
+        """The values of some rows: texts, and which of them each cell has, a line for each column;
+        -1 for a null."""
+        import pyarrow as pa
+
+        self.read(column_indexes)  # together, so that a file is read once
+        texts, lines = [pa.array([], pa.large_string())], []
+        start = 0
+        for column_index in column_indexes:
+            tokens, cells = self.cells(column_index)
+            known = cells[rows] != NO_CELL
+            distinct, which = np.unique(cells[rows][known], return_inverse=True)
+            line = np.full(len(rows), -1)
+            line[known] = start + which
+            texts.append(tokens.take(distinct))
+            lines.append(line)
+            start += len(distinct)
+        return pa.concat_arrays(texts), np.array(lines, np.int64).reshape(-1, len(rows))
+
+    def codes_at(self, segment: Segment, column_indexes: Sequence[int], rows: Array) -> Array:
+        """The codes of some rows in a segment, a line for each column: -1 for a null, `ABSENT` for
+        any value that the segment lacks."""
+        texts, cells = self.texts_at(column_indexes, rows)
+        # One lookup for all columns, as a lookup has a fixed cost.
+        return np.append(find_codes(segment, texts), -1)[cells]
+
+    def first_rows(self, column_index: int, query: Query) -> Array:
+        """The first row of each value of a query for a column."""
+        import pyarrow.compute as pc
+
+        tokens, cells = self.cells(column_index)
+        known = np.flatnonzero(cells != NO_CELL)
+        first = np.zeros(len(tokens), np.int64)
+        first[cells[known][::-1]] = known[::-1]
+        return np.asarray(first[pc.index_in(query.tokens, value_set=tokens).to_numpy()])
+
     def is_text(self, column_index: int) -> bool:
         """Whether a column is stored as text in its source."""
 
@@ -225,18 +275,37 @@ class QueryTable(Protocol):
         """Drop encoded columns; they are encoded again on demand."""
 
 
+def find_codes(segment: Segment, texts: pa.LargeStringArray) -> Array:
+    """The codes of texts in a segment, `ABSENT` for those that it lacks."""
+    from lakejoin.store.dictionary import NOT_FOUND
+
+    found = segment.dictionary.find(texts)
+    return np.where(found == NOT_FOUND, np.int64(ABSENT), found.astype(np.int64))
+
+
 def read_spellings(segment: Segment, column: int) -> ColumnSpellings:
     """The distinct texts of a lake column as spelled in its table."""
     from lakejoin.store.rows import NULL
 
-    ids = segment.rows.value_ids(column, int(segment.column_rows[column]))
-    present = ids != NULL
-    distinct, indexes, rows = np.unique(ids[present], return_inverse=True, return_counts=True)
-    cells = np.full(len(ids), NO_CELL)
-    cells[present] = indexes
+    total = int(segment.column_rows[column])
+    local, ids = segment.rows.local(column, total)
+    if local is None:
+        present = ids != NULL
+        distinct, indexes, rows = np.unique(ids[present], return_inverse=True, return_counts=True)
+        cells = np.full(total, NO_CELL)
+        cells[present] = indexes
+    else:  # the column's ids are distinct: only they are sorted
+        counts = np.bincount(np.minimum(local, len(ids)), minlength=len(ids) + 1)[:-1]
+        order = np.argsort(ids)
+        order = order[counts[order] > 0]
+        distinct, rows = ids[order], counts[order]
+        rank = np.full(len(ids) + 1, NO_CELL)
+        rank[order] = np.arange(len(order))
+        cells = rank[np.minimum(local, len(ids))]
     texts = segment.rows.texts(distinct, segment.dictionary.texts)
-    tokens = segment.dictionary.texts.take(segment.rows.codes_of(distinct))
-    return ColumnSpellings(texts, tokens, rows, cells)
+    return ColumnSpellings(
+        texts, lambda: segment.dictionary.texts.take(segment.rows.codes_of(distinct)), rows, cells
+    )
 
 
 def unsearched_note(column: str, kind: ColumnType, all_columns: bool, index: str) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from lakejoin.kernels.hashes import finish
 from lakejoin.kernels.jit import carray, intrinsic, kernel, njit
 from lakejoin.kernels.mapped_arrays import pointer
+from lakejoin.kernels.segment_cells import SegmentCells, read_column_codes
 from lakejoin.model import Array
 
 # A Bloom filter of `hashes` hash functions derives all of them from the text's 64-bit hash h, that
@@ -98,18 +99,6 @@ _NULL = np.uint32(0xFFFFFFFF)
 _RUN = 2048  # rows whose keys stay in the cache while column after column is added
 
 
-class SegmentCells(NamedTuple):
-    """The rows of a segment as value ids: the arrays of its file, see docs/format.md."""
-
-    width: Array
-    local_start: Array
-    local: Array
-    ids_start: Array
-    ids: Array
-    spelling_code: Array
-    tokens: int
-
-
 class SegmentTableRows(NamedTuple):
     """The tables of a segment: table t has the columns [first[t], first[t + 1]).
 
@@ -133,29 +122,6 @@ class ValueBits(NamedTuple):
     keys: Array
     values: Array
     hashes: Array
-
-
-@njit
-def _codes(cells: SegmentCells, column: int, begin: int, end: int, codes: Array) -> None:
-    """Write the codes of a column's rows [begin, end); nulls have all bits set."""
-    first = cells.ids_start[column]
-    known = cells.ids_start[column + 1] - first
-    width = np.int64(cells.width[column])
-    at = cells.local_start[column] + begin * width
-    for i in range(end - begin):
-        if width == 0:
-            code = cells.ids[first + begin + i]
-        else:
-            cell = np.int64(cells.local[at])
-            if width > 1:
-                cell |= np.int64(cells.local[at + 1]) << 8
-            if width > 2:
-                cell |= np.int64(cells.local[at + 2]) << 16 | np.int64(cells.local[at + 3]) << 24
-            at += width
-            code = cells.ids[first + cell] if cell < known else _NULL
-        if code >= cells.tokens and code != _NULL:
-            code = cells.spelling_code[np.int64(code) - cells.tokens]
-        codes[i] = code
 
 
 @njit
@@ -199,7 +165,7 @@ def build_row_keys(
         run[:] = np.uint64(0)
         for column in range(tables.first[table], tables.first[table + 1]):
             if tables.searched[column]:
-                _codes(cells, column, table_row, table_row + stop - row, codes)
+                read_column_codes(cells, column, table_row, table_row + stop - row, codes)
                 if value_bits.hashes.shape[0] == 0:
                     _or_keys(codes, value_bits.keys, value_bits.first, run)
                 else:

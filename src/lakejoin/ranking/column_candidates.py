@@ -14,6 +14,7 @@ import numpy as np
 from lakejoin.engines.query import locate_codes
 from lakejoin.engines.rewritten.engine import LikelyColumn, pair_by_rare_tokens
 from lakejoin.joins.join_inputs import table_subject
+from lakejoin.kernels.whole_numbers import find_number_range
 from lakejoin.model import Array, ColumnType
 from lakejoin.ranking.join_candidates import (
     JoinCandidate,
@@ -22,7 +23,8 @@ from lakejoin.ranking.join_candidates import (
     measure_uniqueness,
 )
 from lakejoin.ranking.join_score import Ends, Signals, compare_ends, find_ends
-from lakejoin.ranking.row_agreement import QueryWords, measure_agreement
+from lakejoin.ranking.row_agreement import measure_agreement
+from lakejoin.ranking.row_words import QueryWords
 from lakejoin.search.lake_background import ChanceEstimator
 from lakejoin.signals.chance import LEAST_CHANCE
 from lakejoin.signals.name_similarity import compare_names, is_identifier_name
@@ -66,15 +68,16 @@ class ColumnCandidates:
 
     def quick(self, results: Sequence[MatchFigures]) -> list[JoinCandidate]:
         """Candidates from the figures of results alone, assuming low chance."""
-        matched = np.sort([result.matched for result in results])
-        return [self._quick(result, matched) for result in results]
+        matched = np.array([result.matched for result in results])
+        as_many = len(matched) - np.searchsorted(np.sort(matched), matched / 2)
+        return [self._quick(*pair) for pair in zip(results, as_many.tolist(), strict=True)]
 
-    def _quick(self, result: MatchFigures, matched: Array) -> JoinCandidate:
+    def _quick(self, result: MatchFigures, as_many: int) -> JoinCandidate:
+        """A candidate; so many results match at least half as many values."""
         fewer = max(1, min(result.query_size, result.column_size))
         theirs = result.columns[0]
         tables = table_subject(self.query.table), table_subject(result.table)
         alike = compare_names(self.query.column, theirs, *tables)
-        as_many = len(matched) - int(np.searchsorted(matched, result.matched / 2))
         signals = Signals(
             fewer,
             min(1.0, result.matched / fewer),
@@ -140,13 +143,13 @@ class ColumnCandidates:
             self.query
         ) >= _KEY * (self._ends.high - self._ends.low + 1)
         location = candidate.location
-        profile = location.segment.catalog.columns["uniqueness"][location.segment_columns[0]]
+        unique = float(location.segment.uniqueness[location.segment_columns[0]])
         return (
             not counts_rows
             and not self._ends.are_years
             and len(self.query) >= _SEVERAL
             and candidate.result.containment >= _KEY
-            and float(profile.as_py()) >= _KEY
+            and unique >= _KEY
             and is_identifier_name(candidate.result.columns[0])
         )
 
@@ -176,7 +179,10 @@ _lake_ends: WeakKeyDictionary[Segment, dict[int, Ends | None]] = WeakKeyDictiona
 def _find_lake_ends(segment: Segment, column: int) -> Ends | None:
     known = _lake_ends.setdefault(segment, {})
     if column not in known:
-        known[column] = find_ends(segment.dictionary.texts.take(segment.postings.codes_of(column)))
+        codes, texts = segment.postings.codes_of(column), segment.dictionary.texts
+        spans = texts.spans(codes)
+        are_numbers, low, high = find_number_range(texts.bytes_at(spans), spans)
+        known[column] = Ends(low, high) if are_numbers else find_ends(texts.take(codes))
     return known[column]
 
 

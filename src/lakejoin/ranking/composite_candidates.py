@@ -25,14 +25,8 @@ from lakejoin.joins.key_extension import is_time
 from lakejoin.model import Array
 from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
 from lakejoin.ranking.join_score import BELIEVED, Signals, score_join
-from lakejoin.ranking.row_agreement import (
-    IdColumns,
-    RowWords,
-    compare_words,
-    find_first_rows,
-    read_lake_words,
-    split_words,
-)
+from lakejoin.ranking.row_agreement import IdColumns, compare_words, find_first_rows
+from lakejoin.ranking.row_words import RowWords, leave_out, read_lake_words
 from lakejoin.search.lake_background import ChanceEstimator, is_among
 from lakejoin.search.options import SearchOptions
 from lakejoin.search.query_columns import ColumnChoice
@@ -170,22 +164,18 @@ class KeyCandidates:
             return candidate
         token_ids = list(self.query.combinations[matched].T)
         codes = [codes[own] for codes, own in zip(self._codes(location), token_ids, strict=True)]
-        values = [
-            tokens.take(own).to_pylist()
-            for tokens, own in zip(self.query.tokens, token_ids, strict=True)
-        ]
-        joined = [
-            frozenset[str]().union(*map(split_words, tokens))
-            for tokens in zip(*values, strict=True)
-        ]
-        mine = self._words.at(find_first_rows(self._cells, token_ids))
+        joined = leave_out(
+            [tokens.take(own) for tokens, own in zip(self.query.tokens, token_ids, strict=True)]
+        )
+        mine = self._words.at(find_first_rows(self._cells, token_ids), joined)
         rows = find_first_rows(_codes_of(location), codes)
-        theirs = read_lake_words(location.segment, location.entry, location.segment_columns, rows)
-        pairs = [(a - own, b - own) for a, b, own in zip(mine, theirs, joined, strict=True)]
+        theirs = read_lake_words(
+            location.segment, location.entry, location.segment_columns, rows, joined
+        )
         # `compare_words` compares with the rows that follow; sorted, those share a key column.
-        orders = [np.argsort(own, kind="stable").tolist() for own in token_ids]
+        orders = [np.argsort(own, kind="stable") for own in token_ids]
         return candidate.with_rows(
-            min(compare_words(*zip(*(pairs[i] for i in order), strict=True)) for order in orders)
+            min(compare_words(mine.take(order), theirs.take(order)) for order in orders)
         )
 
     # -- wrong combinations -----------------------------------------------------------------------

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from lakejoin.search.searcher import Searcher
 
 _FETCHED = 150  # lake columns for each query column
+_AT_ONCE = 50  # the same for the first answer, from sketches
 # How many of these are compared with chance, and row by row; fewer if many columns are searched.
 _AGAINST_CHANCE, _OF_EACH = 40, 28
 _BY_ROWS, _ROWS_OF_EACH = 10, 6
@@ -82,7 +83,7 @@ _STAGES = {
     "meaning": "joins by meaning",
 }
 _EXACT = SearchOptions("overlap", k=_FETCHED, others=True)
-_SKETCHED = SearchOptions("containment", min=0.3, others=True, verified=False)
+_SKETCHED = SearchOptions("containment", k=_AT_ONCE, min=0.3, others=True, verified=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,9 +111,10 @@ class JoinCandidate(Detachable):
     @cached_property
     def join_score(self) -> JoinScore:
         """The score with its reasons."""
-        return score_join(
-            replace(self.signals, unchanged=self.kind == "equal" or self.beside_equal)
-        )
+        unchanged = self.kind == "equal" or self.beside_equal
+        if unchanged == self.signals.unchanged:
+            return score_join(self.signals)
+        return score_join(replace(self.signals, unchanged=unchanged))
 
     @property
     def order(self) -> tuple[int, bool, float, float, float, float]:
@@ -262,7 +263,7 @@ def _unique_sides(result: MatchFigures) -> tuple[float, float]:
     assert location is not None, "a search result has a location"
     mine = len(location.query) / max(1, int(location.query.counts.sum()))
     if len(location.segment_columns) == 1:
-        theirs = location.segment.catalog.columns["uniqueness"][location.segment_columns[0]].as_py()
+        theirs = location.segment.uniqueness[location.segment_columns[0]]
     else:
         theirs = result.column_size / max(1, location.entry.rows)
     return mine, float(theirs)

@@ -23,13 +23,8 @@ from lakejoin.errors import InputError
 from lakejoin.model import Array
 from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
 from lakejoin.ranking.join_score import Signals
-from lakejoin.ranking.row_agreement import (
-    RowWords,
-    compare_words,
-    find_first_rows,
-    read_lake_words,
-    split_words,
-)
+from lakejoin.ranking.row_agreement import compare_words, find_first_rows
+from lakejoin.ranking.row_words import RowWords, leave_out, read_lake_words
 from lakejoin.search.lake_background import draw_lake_texts, is_among, look_like_words, mix_texts
 from lakejoin.search.meaning_matches import CandidateLimits, ColumnJudge, find_candidates
 from lakejoin.search.options import ByMeaning, SearchOptions
@@ -278,16 +273,10 @@ class _MeaningProbe:
         theirs = find_first_rows([segment.rows.codes(gain.column, location.entry.rows)], [codes])
         if len(codes) < 2 or (mine < 0).any() or (theirs < 0).any():
             return 0.0
-        partners = segment.dictionary.texts.take(codes).to_pylist()
-        joined = [
-            split_words(a) | split_words(b)
-            for a, b in zip(values.to_pylist(), partners, strict=True)
-        ]
-        ours = RowWords(location.query_table, location.query_columns).at(mine)
-        others = read_lake_words(segment, location.entry, location.segment_columns, theirs)
+        joined = leave_out([values, segment.dictionary.texts.take(codes)])
         return compare_words(
-            [words - both for words, both in zip(ours, joined, strict=True)],
-            [words - both for words, both in zip(others, joined, strict=True)],
+            RowWords(location.query_table, location.query_columns).at(mine, joined),
+            read_lake_words(segment, location.entry, location.segment_columns, theirs, joined),
         )
 
     def _segment(self, segment_index: int) -> Segment:

@@ -26,12 +26,8 @@ from lakejoin.model import Array
 from lakejoin.ranking.column_texts import ColumnTexts, JoinedTexts, read_column_texts
 from lakejoin.ranking.join_candidates import JoinCandidate, measure_reference, measure_uniqueness
 from lakejoin.ranking.join_score import Signals, compare_ends, find_ends
-from lakejoin.ranking.row_agreement import (
-    RowWords,
-    compare_words,
-    read_neighbouring_words,
-    remove_words,
-)
+from lakejoin.ranking.row_agreement import compare_words, read_neighbouring_words
+from lakejoin.ranking.row_words import RowWords, leave_out
 from lakejoin.signals.chance import LEAST_CHANCE, match_chance
 from lakejoin.signals.name_similarity import compare_names
 
@@ -280,6 +276,8 @@ class _Pair:
         return max(0.0, math.log(self._segment.column_count / max(1.0, held)))
 
     def _agreement(self, meeting: JoinedTexts, result: RewrittenMatch) -> float:
+        import pyarrow as pa
+
         mine, theirs = meeting.sample_pairs(_ROWS)
         if len(mine) < _FEWEST:
             return 0.0
@@ -290,14 +288,17 @@ class _Pair:
                 meeting.left.first_texts(mine), meeting.right.first_texts(theirs), strict=True
             )
         ]
-        ours = RowWords(self._query_table, location.query_columns).at(meeting.left.rows[mine])
-        their_rows, beside = read_neighbouring_words(
-            self._segment, self._entry, location.segment_columns, meeting.right.rows[theirs]
-        )
+        values = leave_out([pa.array(joined, pa.large_string())], bare=True)
+        ours = RowWords(self._query_table, location.query_columns)
         return compare_words(
-            [remove_words(*row) for row in zip(ours, joined, strict=True)],
-            [remove_words(*row) for row in zip(their_rows, joined, strict=True)],
-            beside,
+            ours.at(meeting.left.rows[mine], values),
+            *read_neighbouring_words(
+                self._segment,
+                self._entry,
+                location.segment_columns,
+                meeting.right.rows[theirs],
+                values,
+            ),
         )
 
 

@@ -2,105 +2,36 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.engines.composite.query import KeyQuery
 from lakejoin.engines.query import NO_CELL, Query
+from lakejoin.kernels.word_sets import compare_row_words
 from lakejoin.model import Array
-from lakejoin.ranking.coded_rows import LakeRows
+from lakejoin.ranking.row_words import (
+    LeftOutWords,
+    QueryWords,
+    WordSets,
+    leave_out,
+    read_lake_words,
+)
 from lakejoin.search.lake_background import is_among
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lakejoin.engines.query import QueryTable
     from lakejoin.search.result import ResultLocation
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.segment import Segment
 
 
-Words = frozenset[str]
-
 _ROWS = 64
-_COLUMNS = 40  # columns to compare
 _SHIFTS = (1, 2, 3, 5, 8, 13)
 _BESIDE = (1, -1, 3)
 _ENOUGH = 0.25  # share of the rows that must have a neighbour with another key
 _MORE = 1.5  # times what non-matching rows score, as that varies
-_WORD = re.compile(r"\w{2,}")
-
-
-class RowWords:
-    """The words of query rows, without the joined columns."""
-
-    def __init__(self, query_table: QueryTable, joined: Sequence[int]) -> None:
-        self._query_table = query_table
-        self._others = [i for i in range(len(query_table.column_names)) if i not in joined][
-            :_COLUMNS
-        ]
-
-    @cached_property
-    def _columns(self) -> list[tuple[pa.LargeStringArray, Array]]:
-        self._query_table.read(self._others)  # together, so that a file is read once
-        return [self._query_table.cells(column_index) for column_index in self._others]
-
-    def at(self, rows: Array) -> list[Words]:
-        """The words of some rows."""
-        words: list[set[str]] = [set() for _ in rows]
-        for tokens, cells in self._columns:
-            cell_ids = cells[rows]
-            known = np.flatnonzero(cell_ids != NO_CELL)
-            texts = tokens.take(cell_ids[known]).to_pylist()
-            for position, text in zip(known.tolist(), texts, strict=True):
-                words[position].update(_WORD.findall(text))
-        return list(map(frozenset, words))
-
-
-class QueryWords:
-    """The words of query rows, by the values of the joined column."""
-
-    def __init__(self, query_table: QueryTable, column_index: int, query: Query) -> None:
-        import pyarrow.compute as pc
-
-        self._words = RowWords(query_table, (column_index,))
-        tokens, cells = query_table.cells(column_index)
-        known = np.flatnonzero(cells != NO_CELL)
-        first = np.zeros(len(tokens), np.int64)
-        first[cells[known][::-1]] = known[::-1]
-        # The first row of each value of the query.
-        self._row = first[pc.index_in(query.tokens, value_set=tokens).to_numpy()]
-
-    def of(self, positions: Array, values: Sequence[str]) -> list[Words]:
-        """The words of the first row of some query values, given by position and value."""
-        words = self._words.at(self._row[positions])
-        return [remove_words(row, value) for row, value in zip(words, values, strict=True)]
-
-
-def split_words(text: str) -> Words:
-    """The words of a text, and the text itself.
-
-    >>> sorted(split_words("new york 7"))
-    ['new', 'new york 7', 'york']
-    """
-    return frozenset(_WORD.findall(text)) | {text}
-
-
-def remove_words(words: Words, value: str) -> Words:
-    """The words of a row without those of its value, ignoring leading zeros.
-
-    >>> sorted(remove_words(frozenset({"bern", "007", "70"}), "7"))
-    ['70', 'bern']
-    """
-    joined = split_words(value)
-    numbers = {word.lstrip("0") for word in joined}
-    return frozenset(word for word in words - joined if word.lstrip("0") not in numbers)
 
 
 def measure_agreement(
@@ -115,110 +46,69 @@ def measure_agreement(
         matched = matched[np.linspace(0, len(matched) - 1, _ROWS).astype(np.int64)]
     if len(matched) < 2:
         return 0.0
-    values = query.tokens.take(matched).to_pylist()
-    ours = mine.of(matched, values)
-    rows = _first_rows(segment, entry, column, codes[matched])
-    theirs, beside = read_neighbouring_words(segment, entry, (column,), rows)
-    matched_words = [remove_words(*pair) for pair in zip(theirs, values, strict=True)]
-    return compare_words(ours, matched_words, beside)
+    values = leave_out([query.tokens.take(matched)], bare=True)
+    rows = segment.rows.first_rows(column, codes[matched], entry.rows)
+    theirs = read_neighbouring_words(segment, entry, (column,), rows, values)
+    return compare_words(mine.of(matched, values), *theirs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NeighbourWords:
+    """The words of rows beside some rows: kind after kind of neighbour. `usable` has a line for
+    each kind; it says where there is such a row, with another key."""
+
+    words: WordSets
+    usable: Array
 
 
 def read_neighbouring_words(
-    segment: Segment, entry: TableEntry, joined: Sequence[int], rows: Array
-) -> tuple[list[Words], list[list[Words | None]]]:
-    """The words of some lake rows, and of neighbouring rows with another key; None if the key is
-    the same or there is no such row.
+    segment: Segment,
+    entry: TableEntry,
+    joined: Sequence[int],
+    rows: Array,
+    left_out: LeftOutWords,
+) -> tuple[WordSets, NeighbourWords]:
+    """The words of some lake rows without those left out, and of neighbouring rows with another
+    key.
 
     Two tables in the same order, for example by time, also agree in neighbouring rows.
     """
-    keys = segment.rows.codes(joined[0], entry.rows)
-    shifted = [rows + by for by in _BESIDE]
-    valid = [(row >= 0) & (row < entry.rows) for row in shifted]
-    inside = [np.where(ok, row, rows) for ok, row in zip(valid, shifted, strict=True)]
-    differs = [ok & (keys[row] != keys[rows]) for ok, row in zip(valid, inside, strict=True)]
-    words = read_lake_words(segment, entry, joined, np.concatenate([rows, *inside]))
-    size = len(rows)
-    beside = [
-        [
-            word if is_other else None
-            for word, is_other in zip(words[size * n :], usable, strict=False)
-        ]
-        for n, usable in enumerate(differs, 1)
-    ]
-    return words[:size], beside
+    beside = rows + np.array(_BESIDE)[:, None]
+    inside = (beside >= 0) & (beside < entry.rows)
+    beside = np.where(inside, beside, rows)
+    every = np.concatenate([rows, beside.ravel()])
+    keys = segment.rows.codes_at(np.array(joined[:1]), every, entry.rows).reshape(-1, len(rows))
+    words = read_lake_words(segment, entry, joined, every, left_out)
+    neighbours = words.slice(len(rows), len(every))
+    return words.slice(0, len(rows)), NeighbourWords(neighbours, inside & (keys[1:] != keys[0]))
+
+
+_NO_NEIGHBOURS = NeighbourWords(
+    WordSets(np.zeros(1, np.int64), np.zeros(0, np.uint64)), np.zeros((0, 0), bool)
+)
 
 
 def compare_words(
-    ours: Sequence[Words],
-    theirs: Sequence[Words],
-    beside: Sequence[Sequence[Words | None]] = (),
+    ours: WordSets, theirs: WordSets, beside: NeighbourWords = _NO_NEIGHBOURS
 ) -> float:
     """How much rows agree, beyond rows that do not match: other lake rows, and their neighbours
     (`beside`).
 
-    >>> towns = [frozenset({"bern", "bear"}), frozenset({"ulm", "spire"}), frozenset({"oslo"})]
-    >>> round(compare_words(towns, towns), 1), compare_words(towns, [frozenset({"x"})] * 3)
-    (2.6, 0.0)
+    A pair of rows says log(rows / rows with the rarest word that both have), less if the first has
+    many words. Words that a neighbour has too do not count.
     """
-    rows = len(theirs)
-    # Words of neighbouring rows say nothing, such as the state in a sorted list of counties.
-    distinctive = [
-        words.difference(*filter(None, others))
-        for words, *others in zip(theirs, *beside, strict=True)
-    ]
-    counts = Counter(word for words in distinctive for word in words)
-
-    def of_row(words: Words, their_row: Words) -> float:
-        both = words & their_row
-        if not both:
-            return 0.0
-        rarest = max(1, min(counts[word] for word in both))
-        return max(0.0, math.log(rows / rarest) - math.log1p(len(words) - 1) / 2)
-
-    matched = sum(map(of_row, ours, distinctive))
-    shifted = [
-        sum(of_row(ours[i], distinctive[(i + by) % rows]) for i in range(rows))
-        for by in _SHIFTS
-        if by % rows
-    ]
-    for others in beside:
-        pairs = zip(ours, theirs, others, strict=True)
-        pairs_with_other = [
-            (words, their_row - matching)
-            for words, matching, their_row in pairs
-            if their_row is not None
-        ]
-        if len(pairs_with_other) >= _ENOUGH * rows:
-            shifted.append(
-                sum(of_row(*pair) for pair in pairs_with_other) * rows / len(pairs_with_other)
-            )
-    return max(0.0, matched - _MORE * max(shifted, default=matched))
-
-
-def read_lake_words(
-    segment: Segment, entry: TableEntry, joined: Sequence[int], rows: Array
-) -> list[Words]:
-    """The words of some rows of a lake table, without the joined columns."""
-    words: list[set[str]] = [set() for _ in rows]
-    columns = range(entry.width)
-    others = [column for column in columns if entry.first + column not in joined][:_COLUMNS]
-    if not others or not len(rows):
-        return list(map(frozenset, words))
-    # One lookup for all columns, as a lookup has a fixed cost.
-    codes = LakeRows(segment, entry).codes_at(others, rows).astype(np.uint32).ravel()
-    texts = segment.rows.texts(codes, segment.dictionary.texts).to_pylist()
-    for position, text in enumerate(texts):
-        if text is not None:
-            words[position % len(rows)].update(_WORD.findall(text))
-    return list(map(frozenset, words))
-
-
-def _first_rows(segment: Segment, entry: TableEntry, column: int, codes: Array) -> Array:
-    """The first row of each code; the column has them all."""
-    of_rows = segment.rows.codes(column, entry.rows)
-    places = np.flatnonzero(np.isin(of_rows, codes))
-    found, first = np.unique(of_rows[places], return_index=True)
-    return np.asarray(places[first[np.searchsorted(found, codes)]])
+    return compare_row_words(
+        ours.starts,
+        ours.words,
+        theirs.starts,
+        theirs.words,
+        beside.words.starts,
+        beside.words.words,
+        beside.usable,
+        np.array(_SHIFTS),
+        _MORE,
+        _ENOUGH,
+    )
 
 
 IdColumns = Sequence[Array] | Array  # an array for each column

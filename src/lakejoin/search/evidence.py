@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -108,11 +108,23 @@ class Evidence:
     distance: float | None = None
 
 
-def compute_evidence(query: SearchedValues, meeting: SharedValues) -> Evidence:
+class RowFigures(NamedTuple):
+    """The share of query rows with a match, and the joined rows per query row."""
+
+    row_coverage: float
+    fan_out: float
+
+
+def count_rows(query: SearchedValues, meeting: SharedValues) -> RowFigures:
     mine = query.counts[meeting.positions]
+    return RowFigures(
+        float(mine.sum() / query.rows), float((mine * meeting.lake_rows).sum() / query.rows)
+    )
+
+
+def compute_evidence(query: SearchedValues, meeting: SharedValues) -> Evidence:
     return Evidence(
-        float(mine.sum() / query.rows),
-        float((mine * meeting.lake_rows).sum() / query.rows),
+        *count_rows(query, meeting),
         spell_values(query, find_most_frequent(query.counts, meeting.positions, EXAMPLES)),
         spell_values(
             query, find_most_frequent(query.counts, _find_unmatched(query, meeting), EXAMPLES)

@@ -16,8 +16,10 @@ from lakejoin.engines.query import (
     Query,
     QueryTable,
     TableOrigin,
+    find_codes,
     find_origin,
     is_stored_as_text,
+    locate_codes,
     make_lake_query,
     make_query,
     read_spellings,
@@ -32,6 +34,7 @@ from lakejoin.values.plain_columns import is_text
 if TYPE_CHECKING:
     from lakejoin.formats.table_stream import TableStream
     from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
 
 
@@ -89,8 +92,12 @@ class ExternalTable(QueryTable, ABC):
         used = np.flatnonzero(rows)
         index_of_id = np.full(ids + 1, NO_CELL)
         index_of_id[used] = np.arange(len(used))
-        tokens = data.tokens.take(token[used])
-        return ColumnSpellings(texts.take(used), tokens, rows[used], index_of_id[ids_of_rows])
+        return ColumnSpellings(
+            texts.take(used),
+            lambda: data.tokens.take(token[used]),
+            rows[used],
+            index_of_id[ids_of_rows],
+        )
 
     def release(self) -> None:
         self._data = {}
@@ -223,6 +230,30 @@ class IndexedTable(QueryTable):
             cells = np.where(cells == len(distinct) - 1, NO_CELL, cells)
             distinct = distinct[:-1]
         return self._segment.dictionary.texts.take(distinct), cells.astype(np.uint32)
+
+    def texts_at(
+        self, column_indexes: Sequence[int], rows: Array
+    ) -> tuple[pa.LargeStringArray, Array]:
+        columns = np.array(column_indexes, np.int64) + self._entry.first
+        codes = self._segment.rows.codes_at(columns, rows, self._entry.rows)
+        known = codes != NULL
+        cells = np.full(codes.shape, -1)
+        cells[known] = np.arange(np.count_nonzero(known))
+        return self._segment.dictionary.texts.take(codes[known]), cells
+
+    def codes_at(self, segment: Segment, column_indexes: Sequence[int], rows: Array) -> Array:
+        columns = np.array(column_indexes, np.int64) + self._entry.first
+        codes = self._segment.rows.codes_at(columns, rows, self._entry.rows)
+        if segment is self._segment:
+            return np.where(codes == NULL, np.int64(-1), codes.astype(np.int64))
+        distinct, which = np.unique(codes, return_inverse=True)
+        texts = self._segment.dictionary.texts.take(distinct[distinct != NULL])
+        return np.append(find_codes(segment, texts), -1)[which].reshape(codes.shape)
+
+    def first_rows(self, column_index: int, query: Query) -> Array:
+        column, rows = self._columns[column_index].column_id, self._entry.rows
+        codes = locate_codes(query, self._number, self._segment)
+        return self._segment.rows.first_rows(column, codes, rows)
 
     def is_text(self, column_index: int) -> bool:
         return is_stored_as_text(self.origin, self._columns[column_index].profile.type)

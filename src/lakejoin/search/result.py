@@ -12,10 +12,12 @@ from lakejoin.render.answer_base import Detachable
 from lakejoin.search.evidence import (
     Evidence,
     MatchingPairs,
+    RowFigures,
     SearchedValues,
     SharedValues,
     compute_evidence,
     compute_near_evidence,
+    count_rows,
     list_matches,
     list_near_matches,
     list_unmatched,
@@ -183,15 +185,29 @@ class Result(Detachable):
             return None
         return compute_evidence(self.found.query, self.found.find_shared_values())
 
+    @cached_property
+    def _row_figures(self) -> RowFigures | None:
+        """What ranking needs of the evidence; examples, which take longer, follow on demand."""
+        if self._is_counted:
+            return count_rows(self._found.query, self._found.find_shared_values())
+        return (
+            RowFigures(self.evidence.row_coverage, self.evidence.fan_out) if self.evidence else None
+        )
+
+    @property
+    def _is_counted(self) -> bool:
+        """Whether the figures are counted before there is any evidence."""
+        return self.verified and self.found is not None and "evidence" not in vars(self)
+
     @property
     def row_coverage(self) -> float | None:
         """The share of query rows with a match, counting rows without a value."""
-        return self.evidence.row_coverage if self.evidence else None
+        return self._row_figures.row_coverage if self._row_figures else None
 
     @property
     def fan_out(self) -> float | None:
         """The rows of the inner join per query row."""
-        return self.evidence.fan_out if self.evidence else None
+        return self._row_figures.fan_out if self._row_figures else None
 
     @property
     def examples(self) -> dict[str, list[str]]:
@@ -264,6 +280,10 @@ class NearResult(Result):
     def listed(self) -> bool:
         """Whether the pairs are few enough to list in memory."""
         return self.pairs <= MAX_LISTED_PAIRS
+
+    @property
+    def _is_counted(self) -> bool:
+        return False
 
     @property
     def distance(self) -> float | None:

@@ -45,6 +45,7 @@ class NameSimilarity:
         return self.similarity >= CONTAINED and self.are_identifiers
 
 
+@lru_cache(maxsize=16_384)
 def compare_names(
     left: str, right: str, left_table: str = "", right_table: str = ""
 ) -> NameSimilarity:

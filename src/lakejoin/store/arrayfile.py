@@ -25,6 +25,7 @@ MAGIC = b"LAKEJOIN"
 VERSION = 1
 BLOCK = 1 << 16
 _ALIGN = 64
+_MUCH, _FEW, _AHEAD = 8, 8, 512  # 1 block in 8 is much of a file; a small one has few blocks
 _REBUILD = "rebuild it with: lakejoin index --full"
 _TAIL = struct.Struct("<QQII8s")  # footer offset, checksum and length, version, magic
 _DTYPES = ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f4", "f8", "b1")
@@ -228,7 +229,7 @@ class ArrayFile:
             if self._checked.any():  # by another array in the same block
                 first, last = offset // BLOCK, -(-(offset + length * size) // BLOCK)
                 for block in (first + np.flatnonzero(self._checked[first:last])).tolist():
-                    self._check_limits(block)
+                    self.require(self._in_limits(block))
         return array
 
     def require(self, condition: bool | np.bool_) -> None:
@@ -250,6 +251,11 @@ class ArrayFile:
             self.check_blocks(first + np.flatnonzero(~self._checked[first:last]))
 
     def check_spans(self, begin: Array, end: Array) -> None:
+        if not len(begin):
+            return
+        low, high = int(begin.min()) // BLOCK, -(-int(end.max()) // BLOCK)
+        if self._checked[low:high].all():  # as nearly always in a process that has searched before
+            return
         some = end > begin
         if not some.any():
             return
@@ -272,25 +278,38 @@ class ArrayFile:
 
     def check_blocks(self, blocks: Array) -> None:
         for block in blocks.tolist():
-            begin = block * BLOCK
-            data = self._data[begin : min(begin + BLOCK, self._end)]
-            if xxhash.xxh3_64_intdigest(data.data) != int(self._sums[block]):
-                self._damaged(
-                    f"bytes {begin:,} to {begin + len(data):,} do not match their checksum"
-                )
-            self._check_limits(block)
+            if not self._is_sound(block):
+                begin = block * BLOCK
+                end = min(begin + BLOCK, self._end)
+                self._damaged(f"bytes {begin:,} to {end:,} do not match their checksum")
+            self.require(self._in_limits(block))
             self._checked[block] = True
+        if len(blocks) and _MUCH * np.count_nonzero(self._checked) >= self.blocks > _FEW:
+            self._check_ahead()
         self.all_checked = bool(self._checked.all())
 
-    def _check_limits(self, block: int) -> None:
-        """Check the limits of the elements in a block, and of the step from the block before."""
+    def _in_limits(self, block: int) -> bool:
+        """Whether the elements in a block, and the step from the block before, keep their limits."""
         begin, end = block * BLOCK, (block + 1) * BLOCK
         for array, limits in self._limits.values():
             size, offset = array.raw.itemsize, array.offset
             if offset < end and offset + array.raw.nbytes > begin:
                 first = max(begin - offset, 0) // size - limits.ascend
                 last = -(-(end - offset) // size) + limits.ascend
-                self.require(limits.hold(array.raw[max(first, 0) : last]))
+                if not limits.hold(array.raw[max(first, 0) : last]):
+                    return False
+        return True
+
+    def _is_sound(self, block: int) -> bool:
+        begin = block * BLOCK
+        data = self._data[begin : min(begin + BLOCK, self._end)]
+        return xxhash.xxh3_64_intdigest(data.data) == int(self._sums[block])
+
+    def _check_ahead(self) -> None:
+        """Check more blocks of a file of which much was read: in a file that is checked as a whole,
+        spans need no look. A damaged block is only reported when it is read."""
+        for block in np.flatnonzero(~self._checked)[:_AHEAD].tolist():
+            self._checked[block] = self._is_sound(block) and self._in_limits(block)
 
     def check_unchanged(self) -> None:
         """Raise `DamagedIndex` if the file was changed in place since it was opened. One that was

@@ -151,7 +151,7 @@ def read_table(file: ArrayFile, name: str, schema: pa.Schema) -> pa.Table:
     return table
 
 
-_KEPT = 1024  # tables whose parsed entries are kept: a search asks for the same ones many times
+_KEPT = 8192  # tables whose parsed entries are kept: a search asks for the same ones many times
 
 
 class Catalog:

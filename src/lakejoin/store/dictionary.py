@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,30 @@ def write_directory(out: ArrayFileWriter, seed: int, hashes: Array) -> None:
     out.add("code", codes)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class HashedTexts:
+    """Texts to look up: the hashes of those that are not null, under a seed, and their positions,
+    about by rising hash."""
+
+    seed: int
+    hashes: Array
+    order: Array
+
+
+def hash_texts(values: pa.LargeStringArray, seed: int) -> HashedTexts:
+    """Hash texts to look them up in dictionaries of a seed."""
+    from lakejoin.kernels.hashes import hash_strings
+    from lakejoin.kernels.lookup_order import order_by_top_bits
+
+    offsets, data = string_buffers(values)
+    hashes = np.empty(len(values), dtype=np.uint64)
+    hash_strings(offsets, data, np.uint64(seed), hashes)
+    order = order_by_top_bits(hashes, 64)
+    if values.null_count:
+        order = order[np.asarray(values.is_valid())[order]]
+    return HashedTexts(seed, hashes[order], order)
+
+
 class Dictionary:
     """An opened dictionary: `find` goes from texts to codes, `texts` from codes to texts."""
 
@@ -47,25 +72,23 @@ class Dictionary:
     def __len__(self) -> int:
         return len(self._tag)
 
-    def find(self, values: pa.LargeStringArray) -> Array:
+    def find(self, values: pa.LargeStringArray, hashed: HashedTexts | None = None) -> Array:
         """The code of each value, or `NOT_FOUND`; nulls are never found.
 
-        Looks values up in hash order and compares them in code order, so that a large query reads
-        the files sequentially.
+        Looks values up in about the order of their hashes and compares them in that of their codes,
+        so that a large query reads the files sequentially. `hashed` are the same values, hashed
+        before for another dictionary.
         """
-        from lakejoin.kernels.hashes import find_bucket_spans, find_tags, hash_strings
+        from lakejoin.kernels.hashes import find_bucket_spans, find_tags
+        from lakejoin.kernels.lookup_order import order_by_top_bits
         from lakejoin.kernels.text_tables import compare_spans
 
         result = np.full(len(values), NOT_FOUND, dtype=np.uint32)
         if len(values) == 0 or len(self) == 0:
             return result
-        offsets, data = string_buffers(values)
-        hashes = np.empty(len(values), dtype=np.uint64)
-        hash_strings(offsets, data, np.uint64(self.seed), hashes)
-        order = np.argsort(hashes)
-        if values.null_count:
-            order = order[np.asarray(values.is_valid())[order]]
-        ordered = hashes[order]
+        if hashed is None or hashed.seed != self.seed:
+            hashed = hash_texts(values, self.seed)
+        order, ordered = hashed.order, hashed.hashes
         span = np.empty((len(order), 2), dtype=np.int64)
         find_bucket_spans(self._bucket.all(), ordered, span)
         tags = self._tag.touch(span[:, 0], span[:, 1])
@@ -78,14 +101,18 @@ class Dictionary:
             if n <= room:
                 break
             room = n
-        candidates, row = candidates[:n], order[row[:n]]
-        by_code = np.argsort(candidates)
-        candidates, row = candidates[by_code], row[by_code]
+        by_code = order_by_top_bits(candidates[:n], len(self).bit_length())
+        candidates, row = candidates[by_code], order[row[by_code]]
         where = self.texts.spans(candidates)
         same = np.empty(n, dtype=bool)
+        offsets, data = string_buffers(values)
         compare_spans(self.texts.bytes_at(where), where, offsets, data, row, same)
         result[row[same]] = candidates[same]
         return result
+
+    def hash(self, values: pa.LargeStringArray) -> HashedTexts:
+        """Hash values, to look them up here and in other dictionaries."""
+        return hash_texts(values, self.seed)
 
     def hashes(self) -> Array:
         """The hash of every value, under a seed shared by all dictionaries."""

@@ -28,6 +28,7 @@ import numpy as np
 
 from lakejoin.errors import BuildFailed
 from lakejoin.model import Array
+from lakejoin.store.array_cache import ArrayCache
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, Limits
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 MARK = 64  # groups between two marks in a long set
 SAMPLE = 64  # groups between two sampled ones
+_KEPT = 1 << 24  # bytes of decoded sets to keep
 
 
 class PostingsComponent:
@@ -152,6 +154,7 @@ class Postings:
         ends_of_repeats = Limits(len(self._repeats) + 1, ascend=True)
         self._repeats_start = file.array("repeats_start", ends_of_repeats, "u4 i8")
         self.file = file
+        self._codes = ArrayCache(_KEPT)
         file.require(columns is None or own == columns)
         file.require(len(self._by_size) == len(self._set_size) == own)
         file.require(len(self._set_start) == len(self._repeats_start) == own + 1)
@@ -267,7 +270,11 @@ class Postings:
         return out, groups[jump + np.arange(out[-1])]
 
     def codes_of(self, column: int) -> Array:
-        """A column's set, as ascending codes."""
+        """A column's set, as ascending codes. Those of the last columns are kept: every stage of a
+        search asks for them again."""
+        return self._codes.get(column, lambda: self._codes_of(column))
+
+    def _codes_of(self, column: int) -> Array:
         groups = self.groups_of(column).astype(np.int64)
         start = self._group_start.take(groups).astype(np.int64)
         size = self._group_start.take(groups + 1).astype(np.int64) - start

@@ -17,7 +17,7 @@ from lakejoin.store.dictionary import Texts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.kernels.superkey_rows import SegmentCells
+    from lakejoin.kernels.segment_cells import SegmentCells
     from lakejoin.model import ColumnData
 
 
@@ -109,6 +109,7 @@ class Rows:
         file.require((np.diff(self.ids_start)[direct] == rows[direct]).all())
         file.require((self.local_start + width * rows <= len(self.local_cells)).all())
         file.require((self.local_start % np.maximum(width, 1) == 0).all())
+        self._verified = np.zeros(len(self.width), dtype=bool)
 
     def __len__(self) -> int:
         return len(self.width)
@@ -124,7 +125,7 @@ class Rows:
 
     def cells(self) -> SegmentCells:
         """All columns at once, verified, for compiled code."""
-        from lakejoin.kernels.superkey_rows import SegmentCells
+        from lakejoin.kernels.segment_cells import SegmentCells
 
         return SegmentCells(
             self.width,
@@ -132,6 +133,47 @@ class Rows:
             self.local_cells.all(),
             self.ids_start,
             self.ids.all(),
+            self.spelling_code.all(),
+            self.tokens,
+        )
+
+    def codes_at(self, columns: Array, rows: Array, table_rows: int) -> Array:
+        """The codes of some rows of columns of a table that has `table_rows`, a line for each
+        column; nulls are `NULL`."""
+        from lakejoin.kernels.segment_cells import read_codes
+
+        codes = np.empty((len(columns), len(rows)), np.uint32)
+        columns, rows = np.asarray(columns, np.int64), np.asarray(rows, np.int64)
+        read_codes(self._cells_of(columns, table_rows), columns, rows, codes)
+        return codes
+
+    def first_rows(self, column: int, codes: Array, table_rows: int) -> Array:
+        """The first row of a column that holds each of some codes, -1 if none does."""
+        from lakejoin.kernels.segment_cells import find_rows_of_codes
+
+        ordered, which = np.unique(codes, return_inverse=True)
+        rows = np.empty(len(ordered), np.int64)
+        cells = self._cells_of(np.array([column]), table_rows)
+        find_rows_of_codes(cells, column, table_rows, ordered.astype(np.uint32), rows)
+        return np.asarray(rows[which])
+
+    def _cells_of(self, columns: Array, table_rows: int) -> SegmentCells:
+        """The arrays of all columns, for compiled code; of them, some columns of a table are
+        verified, once and whole."""
+        from lakejoin.kernels.segment_cells import SegmentCells
+
+        new = columns[~self._verified[columns]]
+        if len(new):
+            self.ids.touch(self.ids_start[new], self.ids_start[new + 1])
+            begin = self.local_start[new]
+            self.local_cells.touch(begin, begin + table_rows * self.width[new].astype(np.int64))
+            self._verified[new] = True
+        return SegmentCells(
+            self.width,
+            self.local_start,
+            self.local_cells.raw,
+            self.ids_start,
+            self.ids.raw,
             self.spelling_code.all(),
             self.tokens,
         )

@@ -166,6 +166,11 @@ class Segment:
         return np.asarray(columns["distinct"].to_numpy() == values)
 
     @cached_property
+    def uniqueness(self) -> Array:
+        """The distinct values per non-null row of each column."""
+        return np.asarray(self.catalog.columns["uniqueness"].to_numpy())
+
+    @cached_property
     def indexed(self) -> Array:
         return np.asarray(self.catalog.columns["indexed"].to_numpy(zero_copy_only=False))
 

@@ -10,6 +10,8 @@ import numpy as np
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakejoin.store.segment import Segment
 
 
@@ -53,10 +55,18 @@ class SegmentTables:
         return np.repeat(self.first[tables] - begin, width) + np.arange(width.sum())
 
     def table_name(self, table: int) -> str:
-        return str(self._segment.catalog.tables["name"][table].as_py())
+        return str(self._table_names[table].as_py())
 
     def column_name(self, column: int) -> str:
-        return str(self._segment.catalog.columns["name"][column].as_py())
+        return str(self._column_names[column].as_py())
 
     def size_of(self, column: int) -> int:
-        return int(self._segment.catalog.columns["distinct"][column].as_py())
+        return int(self.profile("distinct")[column])
+
+    @cached_property
+    def _table_names(self) -> pa.ChunkedArray:
+        return self._segment.catalog.tables["name"]
+
+    @cached_property
+    def _column_names(self) -> pa.ChunkedArray:
+        return self._segment.catalog.columns["name"]

@@ -272,8 +272,9 @@ def pair_by_rare_tokens(
     holders = np.empty((len(tokens), MAX_HOLDERS), dtype=np.int64)
     rank = np.uint64(limit)  # the kernel returns an int
     find_token_holders(*string_buffers(_no_nulls(right)), tokens, rank, count, holders)
-    holders[(count == 0) | (count > MAX_HOLDERS)] = -1
-    weight = 1 / ((left_holders >= 0).sum(axis=1) * np.maximum(1, count))
+    rare = (count > 0) & (count <= MAX_HOLDERS)  # few tokens are on both sides
+    left_holders, holders = left_holders[rare], holders[rare]
+    weight = 1 / ((left_holders >= 0).sum(axis=1) * count[rare])
     i = np.repeat(left_holders, MAX_HOLDERS, axis=1).ravel().astype(np.int64)
     j = np.tile(holders, (1, MAX_HOLDERS)).ravel()
     pairs = (i >= 0) & (j >= 0)
@@ -290,8 +291,10 @@ def _best_pairs(i: Array, j: Array, weight: Array, most: int) -> tuple[Array, Ar
     """The distinct pairs by falling total weight, keeping only the best of each left value."""
     if not len(i):
         return i, j
-    both, which = np.unique(np.stack([i, j]), axis=1, return_inverse=True)
-    total = np.bincount(which.ravel(), weight)
+    width = int(j.max()) + 1
+    pairs, which = np.unique(i * width + j, return_inverse=True)
+    both = np.stack([pairs // width, pairs % width])
+    total = np.bincount(which, weight)
     best = np.zeros(int(both[0].max()) + 1)
     np.maximum.at(best, both[0], total)
     chosen = np.flatnonzero(total >= best[both[0]] * (1 - 1e-9))

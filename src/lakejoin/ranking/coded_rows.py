@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.engines.query import NO_CELL
-from lakejoin.joins.key_extension import NO_CODE
+from lakejoin.joins.agreeing_columns import NO_CODE
 from lakejoin.model import Array, null_id
 
 if TYPE_CHECKING:

@@ -44,6 +44,7 @@ _NEARLY_ONCE, _NAMED_REACH = 1.02, 0.25  # matches per row, and rows, of a key k
 _NEARLY_SAME = 1.1  # row pairs
 _ONCE = 0.2  # the weight of one-to-one matches
 _MANY = 0.5  # of the rows of both tables: a key that joins as many is worth twice as much
+_RIVAL = 0.8  # the least worth of a rival, as a share of the best key's
 _REPEATED = 0.4  # the worth of a key that multiplies rows
 _CANNOT_TELL = "possible: all values match, but so would any numbers in this range"
 
@@ -244,19 +245,18 @@ def _rank(candidate: _Set) -> tuple[bool, float, int]:
 
 
 def _find_rival(best: _Set, others: Sequence[_Set]) -> float:
-    """The worth of the best other key, as a share of the best one's: one that is believed, has
-    other columns, and joins other rows."""
+    """The worth of another key, as a share of the best one's: one that is believed, nearly as good,
+    has other columns, and joins other rows. 0 if there is none."""
     columns = {(pair.left.name, pair.right.name) for pair in best.pairs}
-    return max(
-        (
-            _rank(other)[1] / max(_rank(best)[1], _rank(other)[1], 1e-9)
-            for other in others
-            if not other.doubt()
-            and not columns & {(pair.left.name, pair.right.name) for pair in other.pairs}
-            and _join_other_rows(best, other)
-        ),
-        default=0.0,
-    )
+    worth = _rank(best)[1]
+    for other in reversed(others):
+        believed, its_worth, _ = _rank(other)
+        if not believed or its_worth < _RIVAL * worth:
+            break  # they are sorted
+        disjoint = columns.isdisjoint((pair.left.name, pair.right.name) for pair in other.pairs)
+        if disjoint and _join_other_rows(best, other):
+            return its_worth / max(worth, 1e-9)
+    return 0.0
 
 
 def _join_other_rows(first: _Set, second: _Set) -> bool:

@@ -118,6 +118,8 @@ def weigh_programs(
     else:
         sample = _lower(tables.target.take(sample_rows(len(tables.target), _LOOKED_AT, 2)))
         chance = match_chance_by(sample.unique().drop_null(), outputs.contains)
+    if chance > _OFTEN:  # each further rule has a chance of its own to match a short code
+        chance = 1 - (1 - chance) ** len(programs)
     mixed = programs[0].by_chance * len(rows) / max(1, int(np.count_nonzero(hashes)))
     length = _mean_length(texts)
     dates = _are_dates(tables)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.lake import Lake
@@ -205,6 +205,7 @@ def test_tables_of_a_crowded_key_leave_room_for_those_of_another(tmp_path: Path)
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(0, 1)), max_size=40))
+@settings(deadline=None)
 def test_tables_of_one_key_keep_their_order(found: list[tuple[str, float]]) -> None:
     ordered = sorted(found, key=lambda one: -round(one[1], 2))
     tables: list[Any] = [

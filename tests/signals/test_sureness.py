@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakejoin
@@ -47,12 +47,14 @@ def test_every_doubt_takes_a_share(doubt: dict[str, Any]) -> None:
 
 
 @given(KEYS, st.floats(0, 500), st.floats(0, 500))
+@settings(deadline=None)
 def test_more_evidence_is_never_less_sure(key: KeyQuality, nats: float, more: float) -> None:
     assert 0 <= estimate_sureness(nats, key) <= estimate_sureness(nats + more, key) <= SURE
     assert estimate_sureness(0.0, key) == 0.0
 
 
 @given(KEYS, st.floats(0, 1), st.floats(0, 1))
+@settings(deadline=None)
 def test_more_rows_and_weaker_rivals_are_never_less_sure(
     key: KeyQuality, reach: float, rival: float
 ) -> None:

@@ -3,8 +3,9 @@
 Evidence in nats becomes a chance by one curve, and everything that makes joins wrong in practice
 takes a share of it: a key that repeats in both tables, that leaves out rows of both, or that has a
 measure in it, values that had to be rewritten, columns of other names, and another key that is
-nearly as good but joins other rows. The shares were fitted on labelled pairs of tables and changed
-copies of them (`benchmarks/first_join.py` shows how often joins of each sureness are right).
+nearly as good but joins other rows. The shares are larger than a fit on labelled pairs of tables
+and changed copies of them gives, as unseen tables do worse (`benchmarks/first_join.py` shows how
+often joins of each sureness are right).
 """
 
 from __future__ import annotations

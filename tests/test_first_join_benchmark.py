@@ -120,3 +120,49 @@ def test_the_labels_are_complete_and_both_halves_have_every_kind() -> None:
     for one in listed:
         halves.setdefault(frozenset((one.query, one.table)), set()).add(one.half)
     assert all(len(half) == 1 for half in halves.values()), "one pair of tables is in one half"
+
+
+def test_copies_keep_the_right_key(data: Path, tmp_path: Path) -> None:
+    from first_join import First, case_of, outcome, pairs
+    from first_join_cases import query_rows, read_rows
+    from first_join_copies import CHANGES, copies
+
+    listed = pairs(data / "pairs.json")
+    (pay,) = (case for one in listed[:1] if (case := case_of(one, data, None)))
+    made = {copy.pair.change: copy for copy in copies(pay, tmp_path / "copies")}
+    assert set(made) == set(CHANGES) - {"table rows"}, "teams has too few rows to leave any out"
+    assert made["query names"].pair.right == ((("c2", "team"), ("c3", "season")),)
+    assert made["table names"].pair.right == ((("club", "c1"), ("season", "c2")),)
+    assert made["both names"].pair.right == ((("c2", "c1"), ("c3", "c2")),)
+    assert made["swapped"].pair.right == ((("season", "season"), ("team", "club")),)
+    assert query_rows(made["query rows"]).num_rows == 7
+    assert read_rows(made["both names"].table).column_names == ["c1", "c2", "c3", "c4"]
+    for copy in made.values():
+        assert outcome(copy, First(copy.pair.right[0], None, True), 0.1).right, copy.pair.name
+        wrong = First(copy.pair.right[0][:1], None, True)
+        assert not outcome(copy, wrong, 0.1).right, copy.pair.name
+
+
+def test_a_renamed_query_has_no_swapped_copy(data: Path, tmp_path: Path) -> None:
+    from first_join import case_of, pairs
+    from first_join_copies import copies
+
+    (towns,) = (one for one in pairs(data / "pairs.json") if one.name == "towns-seats")
+    case = case_of(towns, data, None)
+    assert case is not None
+    made = list(copies(case, tmp_path, ("swapped", "query names")))
+    assert [copy.pair.change for copy in made] == []
+
+
+def test_a_shorter_key_of_a_copy_is_right_if_it_joins_the_same_rows(
+    data: Path, tmp_path: Path
+) -> None:
+    from first_join import First, case_of, outcome, pairs
+    from first_join_copies import copies
+
+    case = case_of(pairs(data / "pairs.json")[0], data, None)
+    assert case is not None
+    (copy,) = copies(case, tmp_path, ("query names",))
+    longer = (*copy.pair.right[0], ("c4", "league"))
+    assert outcome(copy, First(longer, None, True), 0.1).right
+    assert not outcome(copy, First((("c3", "season"), ("c4", "league")), None, True), 0.1).right

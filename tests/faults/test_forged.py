@@ -111,5 +111,5 @@ def test_a_forged_manifest_names_no_file_elsewhere(index: Path, tmp_path: Path) 
     path.unlink()
     digest = xxhash.xxh3_64_hexdigest(text.encode())
     path.write_text(text[:-1] + f',"checksum":"{digest}"}}\n')
-    with pytest.raises(DamagedIndex, match="is inconsistent; rebuild it"):
+    with pytest.raises(DamagedIndex, match="is inconsistent; bring its copy back"):
         read_manifest(Location.of(tmp_path / "copy"))

@@ -207,7 +207,7 @@ def test_broken_files_are_refused_in_a_sentence(tmp_path: Path, own_cache: Path)
 
 
 def test_paths_that_are_nothing(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match='use "default", "small", "characters", or the path'):
+    with pytest.raises(InputError, match='"wide", "model", "characters", or the path'):
         open_encoder(tmp_path / "missing.vec")
     with pytest.raises(InputError, match=r"no model in .* expected modules\.json"):
         open_encoder(tmp_path)

@@ -24,50 +24,71 @@ also be within a tenth of the right one. For tables without a join, no answer is
 - multiplied: the pairs with at least a tenth more rows than are right.
 
 The pairs are in two halves: `tune` is for trying things, `held` for a final figure. `--each` names
-the pairs of the first half only, and the record has no single pairs of the other. `--copies` asks
-changed copies of the first half as well (`first_join_copies.py`): names replaced, rows left out,
-sides swapped. The table ends with how often joins of each sureness are right.
+the pairs of the first half only, and the record has no single pairs of the other.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 import lakejoin
-from first_join_cases import (
-    FOLDERS,
-    HALVES,
-    KINDS,
-    Case,
-    Key,
-    Pair,
-    case_of,
-    joined_rows,
-    pairs,
-    query_rows,
-    read_rows,
-    sorted_key,
-)
-from first_join_copies import CHANGES, OF_SEARCH, copies
 from harness import record
 from lakejoin.errors import LakejoinError
 from lakejoin.pipeline.options import BuildOptions
 from lakejoin.sources.table_rules import TableRules
 
+PAIRS = Path(__file__).with_name("first_join_pairs.json")
 WORK = Path(__file__).parent / "data" / "first_join"
+KINDS = ("simple", "composite", "dense", "none")
+HALVES = ("tune", "held")
+FOLDERS = {"databases": "databases", "lake": "lake", "queries": "lake", "demo": "demo"}
 K = 20
 
+Key = tuple[tuple[str, str], ...]
 Ask = Callable[["Case"], "First"]
 
 _TENTH = 0.1
+_NULLS = ("", "na", "n/a", "nan", "null", "none", "-", "\\n", ".", "..", "?", "#n/a")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two tables with the keys that join them, the best first; none if they do not join.
+
+    `rewrite` says how values become equal: side, column, `append`, `cut` (a text at the end) or
+    `pad` (with zeros to a length), and the text or length.
+    """
+
+    name: str
+    source: str
+    half: str
+    kind: str
+    query: str
+    table: str
+    right: tuple[Key, ...]
+    rename: Mapping[str, str] = field(default_factory=dict)
+    rewrite: tuple[tuple[str, str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A pair whose files are there: the query as a table, the other as a path below a folder."""
+
+    pair: Pair
+    query: Any
+    table: Path
+    folder: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +123,99 @@ class Outcome:
         return self.beyond > _TENTH * self.right_rows
 
 
+def pairs(file: Path = PAIRS) -> list[Pair]:
+    """The pairs of a file."""
+    return [
+        Pair(
+            one["id"],
+            one["source"],
+            one["half"],
+            one["kind"],
+            one["query"],
+            one["table"],
+            tuple(_key(key) for key in one["right"]),
+            one.get("rename", {}).get("query", {}),
+            tuple((side, column, how, what) for side, column, how, what in one.get("rewrite", ())),
+        )
+        for one in json.loads(file.read_text(encoding="utf-8"))
+    ]
+
+
+def _key(columns: Iterable[Iterable[str]]) -> Key:
+    return tuple(sorted((mine, theirs) for mine, theirs in columns))
+
+
+def case_of(pair: Pair, data: Path, demo: Path | None) -> Case | None:
+    """A pair with its files, or None if these are missing."""
+    root = demo if pair.source == "demo" else data
+    if root is None:
+        return None
+    query, table = root / pair.query, root / pair.table
+    if not all(Path(str(path).partition("#")[0]).is_file() for path in (query, table)):
+        return None
+    folder = root if pair.source == "demo" else data / FOLDERS[pair.source]
+    return Case(pair, _renamed(query, pair.rename) if pair.rename else query, table, folder)
+
+
+def _renamed(path: Path, names: Mapping[str, str]) -> pa.Table:
+    rows = read_rows(path)
+    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
+
+
+@lru_cache(maxsize=8)
+def read_rows(path: Path) -> pa.Table:
+    """The rows of a file, or of the part of it that is named behind a `#`."""
+    file, _, part = str(path).partition("#")
+    table = lakejoin.read(file)
+    if isinstance(table, list):
+        (table,) = [one for one in table if one.name.rpartition("#")[2] == part]
+    return table.to_arrow()
+
+
+def joined_rows(left: pa.Table, right: pa.Table, key: Key, rewrite: Sequence[Any] = ()) -> int:
+    """How many rows two tables have together, by columns with the same canonical text."""
+    ours = [_text("query", mine, rewrite) for mine, _ in key]
+    theirs = [_text("table", their, rewrite) for _, their in key]
+    with duckdb.connect() as database:
+        database.register("left_rows", left)
+        database.register("right_rows", right)
+        names = ", ".join(f"k{n}" for n in range(len(key)))
+        rows = database.execute(
+            f"WITH a AS ({_counts('left_rows', ours)}), b AS ({_counts('right_rows', theirs)}) "
+            f"SELECT coalesce(sum(a.n * b.n), 0) FROM a JOIN b USING ({names})"
+        ).fetchone()
+    return int(rows[0]) if rows else 0
+
+
+def _counts(table: str, texts: Sequence[str]) -> str:
+    names = [f"k{n}" for n in range(len(texts))]
+    nulls = ", ".join(f"'{one}'" for one in _NULLS)
+    columns = ", ".join(f"{text} AS {name}" for text, name in zip(texts, names, strict=True))
+    given = " AND ".join(f"{name} IS NOT NULL AND {name} NOT IN ({nulls})" for name in names)
+    return (
+        f"SELECT {', '.join(names)}, count(*)::HUGEINT AS n FROM (SELECT {columns} FROM {table}) "
+        f"WHERE {given} GROUP BY ALL"
+    )
+
+
+def _text(side: str, column: str, rewrite: Sequence[Any]) -> str:
+    name = '"' + column.replace('"', '""') + '"'
+    text = f"lower(trim(regexp_replace({name}::VARCHAR, '\\s+', ' ', 'g')))"
+    text = f"regexp_replace({text}, '^(-?\\d+)\\.0+$', '\\1')"
+    for where, what, how, by in rewrite:
+        if (where, what) != (side, column):
+            continue
+        if how == "append":
+            text = f"({text} || '{by}')"
+        elif how == "cut":
+            text = f"CASE WHEN suffix({text}, '{by}') THEN {text}[:-{len(by) + 1}] ELSE {text} END"
+        elif how == "pad":
+            text = f"lpad({text}, greatest({int(by)}, length({text}))::INTEGER, '0')"
+        else:
+            raise ValueError(f"unknown rewriting: {how}")
+    return text
+
+
 def by_join(case: Case) -> First:
     """The key by which `lakejoin.join` joins the two tables."""
     join = lakejoin.join(case.query, case.table)
@@ -128,7 +242,7 @@ def by_search(work: Path) -> Ask:
                 key = _aligned(first["mine"], first["theirs"])
                 if first["kind"] == "equal":
                     return First(key, None, True, first["sure"])
-                rows = query_rows(case).num_rows * (first["fan_out"] or 0.0)
+                rows = _query_rows(case).num_rows * (first["fan_out"] or 0.0)
                 return First(key, round(rows), True, first["sure"])
         return First()
 
@@ -149,13 +263,17 @@ def indexed(folder: Path, index: Path) -> Path:
 def _aligned(ours: Sequence[str], theirs: Sequence[str]) -> Key:
     """Columns in pairs; if one side has fewer, several are put together to its only one."""
     if len(ours) == len(theirs):
-        return sorted_key(zip(ours, theirs, strict=True))
-    return sorted_key((mine, their) for mine in ours for their in theirs)
+        return _key(zip(ours, theirs, strict=True))
+    return _key((mine, their) for mine in ours for their in theirs)
+
+
+def _query_rows(case: Case) -> pa.Table:
+    return read_rows(case.query) if isinstance(case.query, Path) else case.query
 
 
 def outcome(case: Case, first: First, seconds: float) -> Outcome:
     """Compares a key with the right ones."""
-    left, right = query_rows(case), read_rows(case.table)
+    left, right = _query_rows(case), read_rows(case.table)
     pair = case.pair
     wanted = joined_rows(left, right, pair.right[0], pair.rewrite) if pair.right else 0
     rows = first.rows
@@ -168,17 +286,7 @@ def outcome(case: Case, first: First, seconds: float) -> Outcome:
     if pair.rewrite or first.rows is not None:  # a program's columns are in no particular order
         listed = near and any(_sides(first.key) == _sides(key) for key in pair.right)
     more = rows == wanted and any(set(key) < set(first.key) for key in pair.right)
-    if pair.change and not listed and first.key and first.rows is None:
-        more = any(_same_rows(left, right, first.key, key, pair.rewrite) for key in pair.right)
     return Outcome(pair, first, listed or more, rows, wanted, seconds)
-
-
-def _same_rows(left: pa.Table, right: pa.Table, first: Key, key: Key, rewrite: Any) -> bool:
-    """Whether two keys join the same rows, as shorter ones may if rows are left out: then both
-    together join as many as each."""
-    both = tuple(dict.fromkeys((*first, *key)))
-    counts = {joined_rows(left, right, one, rewrite) for one in (first, key, both)}
-    return len(counts) == 1
 
 
 def _sides(key: Key) -> tuple[set[str], set[str]]:
@@ -199,8 +307,8 @@ def ask_all(cases: Sequence[Case], ask: Ask) -> list[Outcome]:
     return found
 
 
-SURE = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.01)  # of the joins in each range, that share is right
-HEAD = f"{'':22} pairs  found  right         sure        extra rows  multiplied  CPU  (slowest)"
+SURE = (0.0, 0.6, 0.85, 0.95, 1.01)  # of the joins in each range, about that share is right
+HEAD = f"{'':22} pairs  found  right             extra rows  multiplied  CPU seconds  (slowest)"
 
 
 def figures(found: Sequence[Outcome]) -> dict[str, Any]:
@@ -209,7 +317,6 @@ def figures(found: Sequence[Outcome]) -> dict[str, Any]:
         "pairs": len(found),
         "found": sum(one.first.found for one in found),
         "right": sum(one.right for one in found),
-        "sure": round(sum(one.first.sure for one in found) / max(1, len(found)), 3),
         "rows_beyond": sum(one.beyond for one in found),
         "multiplied": sum(one.multiplied for one in found),
         "cpu_seconds": round(sum(one.seconds for one in found), 2),
@@ -222,9 +329,8 @@ def line(name: str, found: Sequence[Outcome]) -> str:
     of = figures(found)
     share = f"{of['right']:5} ({of['right'] / max(1, of['pairs']):4.0%})"
     return (
-        f"{name:22} {of['pairs']:5}  {of['found']:5}  {share}  {of['sure']:4.0%}"
-        f"  {of['rows_beyond']:16,}  {of['multiplied']:10}  {of['cpu_seconds']:5.1f}"
-        f"  ({of['slowest']:.1f})"
+        f"{name:22} {of['pairs']:5}  {of['found']:5}  {share}  {of['rows_beyond']:16,}"
+        f"  {of['multiplied']:10}  {of['cpu_seconds']:11.1f}  ({of['slowest']:.1f})"
     )
 
 
@@ -238,8 +344,6 @@ def grouped(found: Sequence[Outcome]) -> dict[str, list[Outcome]]:
         groups[f"sure {least:.2f} to {below:.2f}"] = [
             one for one in found if one.first.found and least <= one.first.sure < below
         ]
-    for change in CHANGES:
-        groups[change] = [one for one in found if one.pair.change == change]
     groups["all"] = list(found)
     return {name: some for name, some in groups.items() if some}
 
@@ -251,8 +355,7 @@ def print_each(found: Sequence[Outcome]) -> None:
             continue
         right = _words(one.pair.right[0]) if one.pair.right else "no join"
         first = _words(one.first.key) if one.first.key else "nothing"
-        print(f"    {one.pair.name} ({one.pair.kind}): {first}, {one.rows:,} rows,", end=" ")
-        print(f"{one.first.sure:.0%} sure;", end=" ")
+        print(f"    {one.pair.name} ({one.pair.kind}): {first}, {one.rows:,} rows;", end=" ")
         print(f"right: {right}, {one.right_rows:,} rows")
 
 
@@ -262,13 +365,7 @@ def _words(key: Key) -> str:
 
 def _recorded(found: Sequence[Outcome]) -> dict[str, Any]:
     return {
-        one.pair.name: [
-            one.right,
-            _words(one.first.key),
-            one.rows,
-            one.right_rows,
-            round(one.first.sure, 3),
-        ]
+        one.pair.name: [one.right, _words(one.first.key), one.rows, one.right_rows]
         for one in found
         if one.pair.half == "tune"
     }
@@ -281,16 +378,11 @@ def main() -> None:
     parser.add_argument("--demo", type=Path, help="the folder of `lakejoin demo`")
     parser.add_argument("--half", choices=(*HALVES, "both"), default="tune")
     parser.add_argument("--what", nargs="+", choices=("search", "join"), default=["search", "join"])
-    parser.add_argument(
-        "--copies", action="store_true", help="also ask changed copies of the tune half"
-    )
     parser.add_argument("--sources", nargs="+", choices=list(FOLDERS), default=list(FOLDERS))
     parser.add_argument("--each", action="store_true", help="print what is wrong in the tune half")
     parser.add_argument("--work", type=Path, default=WORK, help="for indexes")
     parser.add_argument("--out", type=Path, help="the file to record the figures in")
     given = parser.parse_args()
-    if given.copies and given.half != "tune":
-        parser.error("only the tune half has copies: leave --half out")
     halves = HALVES if given.half == "both" else (given.half,)
     chosen = [one for one in pairs() if one.half in halves and one.source in given.sources]
     made = [case_of(pair, given.data, given.demo) for pair in chosen]
@@ -299,21 +391,12 @@ def main() -> None:
         print(f"{len(chosen) - len(cases)} of {len(chosen)} pairs are left out: files are missing")
     ways: dict[str, Ask] = {"search": by_search(given.work), "join": by_join}
     lakejoin.join({"town": ["Ulm", "Bonn"]}, {"place": ["Ulm", "Bonn"]})  # compiles
-    recorded: dict[str, Any] = {
-        "half": given.half,
-        "sources": given.sources,
-        "copies": given.copies,
-    }
+    recorded: dict[str, Any] = {"half": given.half, "sources": given.sources}
     for what in given.what:
         if what == "search":  # building an index is not part of a search
             for case in {FOLDERS[case.pair.source]: case for case in cases}.values():
                 indexed(case.folder, given.work / FOLDERS[case.pair.source])
-        asked = list(cases)
-        if given.copies:
-            changes = OF_SEARCH if what == "search" else CHANGES
-            for case in cases:
-                asked += copies(case, given.work / "copies", changes)
-        found = ask_all(asked, ways[what])
+        found = ask_all(cases, ways[what])
         print(f"\n{what}, {given.half}\n{HEAD}")
         for name, some in grouped(found).items():
             print(line(name, some))

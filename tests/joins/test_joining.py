@@ -52,7 +52,7 @@ def test_equal_values_are_found() -> None:
     assert join.steps[0].words == "name = person"
     assert pairs(join) == [(i + 4, i) for i in range(12)]
     assert (join.left_joined, join.right_joined, join.matched, len(join)) == (12, 12, 12, 12)
-    assert join.program is None and join.sure > 0.85 and join.why and bool(join)
+    assert join.program is None and join.sure > 0.9 and join.why and bool(join)
 
 
 @pytest.mark.parametrize("mirrored", [False, True])

@@ -12,17 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakejoin.joins.agreeing_columns import (
-    AgreeingPair,
+from lakejoin.joins.join_finder import join_tables
+from lakejoin.joins.key_extension import (
+    KeyExtension,
     MatchedRows,
-    RowSample,
+    _Pair,
+    _Sample,
     choose_keys,
+    extend_key,
     is_measure,
     is_time,
     sample_matched_rows,
 )
-from lakejoin.joins.join_finder import join_tables
-from lakejoin.joins.key_extension import KeyExtension, extend_key
 from lakejoin.joins.row_keys import Keys
 from lakejoin.model import Array, ColumnProfile
 from lakejoin.values.column_encoder import encode_query
@@ -69,13 +70,13 @@ class TestAgainstTheOracle:
         rows = MatchedRows(
             np.arange(len(left)), tables[0].codes[0], np.arange(len(right)), tables[1].codes[0]
         )
-        sample = RowSample(*tables, rows, ([0], [0]))
+        sample = _Sample(*tables, rows, ([0], [0]))
         shares = sample._agreement(0)[0]
         assert shares == pytest.approx(
             np.array([[agreement(left, right, i, j) for j in range(2)] for i in range(2)])
         )
         for pairs in ((), ((0, 1),), ((0, 0), (1, 1))):
-            chosen = [AgreeingPair(pair, 0, 0, 1.0, 0.0, 0.0, False) for pair in pairs]
+            chosen = [_Pair(pair, 0, 0, 1.0, 0.0, 0.0, False) for pair in pairs]
             found = sample.count_matches(chosen)
             assert (found.left, found.right, found.pairs) == matches(left, right, pairs)
 

@@ -90,7 +90,7 @@ def test_figures_and_evidence() -> None:
     ]
     why = "75% of the smaller column's values match; 2% of random values would"
     assert EQUAL.why == why
-    verdict = "Check: 30 of 40 values match (2% of random values would)"
+    verdict = "Strong: 30 of 40 values match (2% of random values would)"
     assert EQUAL.words == verdict
     assert summarize_candidate(EQUAL) == f"first = first and last = last. {verdict}"
     rewritten = score_join(replace(EQUAL.signals, unchanged=False)).reasons[0]
@@ -115,7 +115,7 @@ def test_why_it_is_coincidental(coincidence: Coincidence | None, said: str) -> N
 @pytest.mark.parametrize(
     ("signals", "words"),
     [
-        (Signals(200, 1.0, 0.3, 1.0), "Strong: 30 of 40 values match (30% of random values would)"),
+        (Signals(40, 1.0, 0.5, 1.0), "Strong: 30 of 40 values match (50% of random values would)"),
         (
             Signals(9, 1.0, 0.3, 1.0, rows=4.0, names=0.5),
             "Check: 30 of 40 values match (30% of random values would); the column names are "

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lakejoin.lake import Lake
 from lakejoin.ranking.answer import FusedAnswer
-from lakejoin.ranking.table_results import spread_keys
 from lakejoin.render.text import render_text
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
@@ -182,41 +177,3 @@ def test_pages_are_the_whole_answer(tmp_path: Path, k: int) -> None:
     assert [result.rank for result in pages] == list(range(1, 13))
     assert [result.table for result in pages] == tables_of(whole)
     assert [result.adds for result in pages] == [result.adds for result in whole]
-
-
-# -- many tables of one key ----------------------------------------------------------------------
-
-
-def test_tables_of_a_crowded_key_leave_room_for_those_of_another(tmp_path: Path) -> None:
-    """Thirty tables hold all codes, and one the currencies of some rows."""
-    currencies = [f"cur-{code}" for code in make_codes(40, 5)]
-    crowd = [
-        PlainTable(
-            f"{chr(97 + n % 26)}{chr(97 + n // 26)}.csv",
-            {"code": CODES, "x": make_codes(600, 9 + n)},
-        )
-        for n in range(30)
-    ]
-    rates = PlainTable("rates.csv", {"currency": currencies[:36], "rate": make_codes(36, 6)})
-    mine = {"code": CODES, "currency": [currencies[n % 40] for n in range(600)]}
-    answer = key_lake(tmp_path, [*crowd, rates]).search(mine, k=20)
-    names = tables_of(answer)
-    assert "rates.csv" in names and names[0] != "rates.csv"
-
-
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(0, 1)), max_size=40))
-@settings(deadline=None)
-def test_tables_of_one_key_keep_their_order(found: list[tuple[str, float]]) -> None:
-    ordered = sorted(found, key=lambda one: -round(one[1], 2))
-    tables: list[Any] = [
-        SimpleNamespace(score=score, first=SimpleNamespace(query_columns=(key,), superseded=False))
-        for key, score in ordered
-    ]
-    spread = spread_keys(tables)
-    assert sorted(map(id, spread)) == sorted(map(id, tables))
-    for key in "ab":
-        before, after = (
-            [id(table) for table in some if table.first.query_columns == (key,)]
-            for some in (tables, spread)
-        )
-        assert before == after

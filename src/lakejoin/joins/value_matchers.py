@@ -160,7 +160,7 @@ def _build_program_key(task: JoinTask, learned: LearnedJoin) -> JoinKey:
             supported.program.columns,
             codes,
             words,
-            min(_judge_rule(task, learned, codes, supported.program).most_sure, chance),
+            min(_judge_rule(learned, codes, supported.program).most_sure, chance),
             why,
             supported.program,
         )
@@ -169,9 +169,8 @@ def _build_program_key(task: JoinTask, learned: LearnedJoin) -> JoinKey:
     return JoinKey(side, target.columns, learned.key_of, learned.key_count, tuple(rules), program)
 
 
-def _judge_rule(task: JoinTask, learned: LearnedJoin, codes: Array, program: Program) -> KeyQuality:
-    """What keeps a learned rule from being nearly certain; `codes` are the keys of its rows. Names
-    of columns that the caller named are not in doubt."""
+def _judge_rule(learned: LearnedJoin, codes: Array, program: Program) -> KeyQuality:
+    """What keeps a learned rule from being nearly certain; `codes` are the keys of its rows."""
     target = learned.target
     assert target is not None, "programs lead to a key"
     counts = count_rows(codes, learned.key_count), count_rows(learned.key_of, learned.key_count)
@@ -181,8 +180,7 @@ def _judge_rule(task: JoinTask, learned: LearnedJoin, codes: Array, program: Pro
     return KeyQuality(
         repeated=int((counts[0] * counts[1]).sum()) > _NEARLY_ONCE * max(joined),
         rewritten=not (program.is_identity and target.is_identity),
-        named=bool(task.options.on)
-        or all(compare_names(*pair).similarity >= CONTAINED for pair in pairs),
+        named=all(compare_names(*pair).similarity >= CONTAINED for pair in pairs),
     )
 
 

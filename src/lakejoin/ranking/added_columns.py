@@ -18,7 +18,7 @@ import numpy as np
 
 from lakejoin.engines.composite.query import KeyQuery
 from lakejoin.engines.query import Query
-from lakejoin.joins.agreeing_columns import NO_CODE
+from lakejoin.joins.key_extension import NO_CODE
 from lakejoin.model import Array, null_id
 from lakejoin.ranking.coded_rows import LakeRows, QueryRows
 from lakejoin.ranking.row_agreement import find_cell_ids, find_rows, first_row_of_each

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.joins.agreeing_columns import NO_CODE
+from lakejoin.joins.key_extension import NO_CODE
 from lakejoin.model import Array
 from lakejoin.store.rows import NULL
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.engines.composite.query import KeyQuery, distinct_rows, key_query
-from lakejoin.joins.agreeing_columns import is_time
+from lakejoin.joins.key_extension import is_time
 from lakejoin.model import Array
 from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
 from lakejoin.ranking.join_score import BELIEVED, Signals, score_join

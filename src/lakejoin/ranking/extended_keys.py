@@ -18,14 +18,15 @@ import numpy as np
 from lakejoin.codegen.programs import glue, identity
 from lakejoin.engines.composite.query import KeyQuery, key_query
 from lakejoin.engines.query import NO_CELL, Query
-from lakejoin.joins.agreeing_columns import (
+from lakejoin.joins.key_extension import (
     NO_CODE,
+    KeyExtension,
     MatchedRows,
     choose_keys,
+    extend_key,
     is_measure,
     sample_matched_rows,
 )
-from lakejoin.joins.key_extension import KeyExtension, extend_key
 from lakejoin.joins.row_keys import Keys, combine_keys, count_rows
 from lakejoin.model import Array
 from lakejoin.ranking.coded_rows import LakeRows, QueryRows
@@ -34,7 +35,7 @@ from lakejoin.ranking.rewritten_candidates import RewrittenMatch
 from lakejoin.ranking.row_agreement import find_cell_ids, find_rows
 from lakejoin.search.key_search import KeyMatches, count_combinations
 from lakejoin.search.result import Result, ResultLocation
-from lakejoin.signals.name_similarity import CONTAINED, have_same_name
+from lakejoin.signals.name_similarity import CONTAINED
 
 if TYPE_CHECKING:
     from lakejoin.engines.query import QueryTable
@@ -359,4 +360,4 @@ def _with_result(
 def _same_names(mine: Sequence[str], theirs: Sequence[str]) -> float:
     """The share of the columns that have the same name in both tables."""
     pairs = list(zip(mine, theirs, strict=False))
-    return sum(have_same_name(own, other) for own, other in pairs) / max(1, len(pairs))
+    return sum(own.casefold() == other.casefold() for own, other in pairs) / max(1, len(pairs))

@@ -53,7 +53,6 @@ from lakejoin.ranking.table_results import (
     choose_possible,
     find_appended,
     rank_tables,
-    spread_keys,
 )
 from lakejoin.search.lake_background import get_lake_names
 from lakejoin.search.options import DEFAULT_K, SearchOptions
@@ -302,7 +301,6 @@ class _Run:
         limit = start + k
         tables = self._with_longer_keys(rank_tables(self._candidates), limit)
         joined = self._series.fold([table for table in tables if table.first.believed])
-        joined = spread_keys(joined)
         joined += choose_possible(tables) if final else []
         members = {name for table in joined for name in (table.table, *table.members)}
         missed = [table for table in tables if table.table not in members]

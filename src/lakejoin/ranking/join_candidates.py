@@ -117,17 +117,13 @@ class JoinCandidate(Detachable):
         return score_join(replace(self.signals, unchanged=unchanged))
 
     @property
-    def order(self) -> tuple[int, bool, float, float, float, float, float]:
+    def order(self) -> tuple[int, bool, float, float, float, float]:
         """The sort key: the best candidate has the smallest. Of about equal scores, the one that
-        multiplies rows less comes first, then the one that covers more rows."""
+        covers more rows comes first."""
         score, class_ = self.join_score, 0 if self.believed else 1 if self.possible else 2
         covered = self.result.row_coverage or 0.0
-        about, times = (
-            -round(score.score, 2),
-            round((self.result.fan_out or 0.0) / (covered or 1.0), 1),
-        )
-        rest = -round(covered, 2), -score.score, -score.nats
-        return class_, self.superseded, about, times, *rest
+        about = -round(score.score, 2)
+        return class_, self.superseded, about, -round(covered, 2), -score.score, -score.nats
 
     @property
     def accidental(self) -> str:

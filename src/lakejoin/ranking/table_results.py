@@ -9,7 +9,6 @@ last among those shown: the query table ends with their columns.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from lakejoin.ranking.answer import FusedResult
     from lakejoin.search.result import Result, ResultLocation
 
-_OF_ONE_KEY = 0.05  # of its worth, for each better table that joins by the same key
 _OF_SECOND = 0.3  # of what the best candidate lacks, a second one of score 1 adds
 # What files of a series differ in: numbers, and the long hexadecimal ids of part files.
 _VARYING = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|\b[0-9a-f]{16,}\b|\d+")
@@ -114,23 +112,6 @@ def rank_tables(candidates: Sequence[JoinCandidate]) -> list[TableCandidates]:
         for group in tables.values()
     )
     return sorted(ordered, key=lambda table: table.order)
-
-
-def spread_keys(tables: Sequence[TableCandidates]) -> list[TableCandidates]:
-    """The tables with the best of every key near the top: of hundreds that join by country, each
-    further one counts a little less, so that the few that join by currency are seen. Tables of one
-    key stay in their order."""
-    seen: Counter[frozenset[str]] = Counter()
-    least: dict[frozenset[str], float] = {}
-    worth = []
-    for table in tables:
-        key = frozenset(table.first.query_columns)
-        own = table.score / (1 + _OF_ONE_KEY * seen[key])
-        least[key] = min(own, least.get(key, own))
-        worth.append(least[key])
-        seen[key] += 1
-    order = sorted(range(len(tables)), key=lambda at: (tables[at].first.superseded, -worth[at], at))
-    return [tables[at] for at in order]
 
 
 def choose_possible(tables: Sequence[TableCandidates]) -> list[TableCandidates]:

@@ -19,8 +19,6 @@ _CODE_WORDS = frozenset((
     "fip", "zip", "zipcode", "postcode", "iso", "iata", "icao", "isbn", "issn", "ean", "upc",
     "gtin", "sku", "isin", "cusip", "lei", "cik", "ein", "naic", "sic", "geoid", "orcid", "doi",
 ))  # fmt: skip
-# Words that only say where a column stands.
-_PLACE_WORDS = frozenset(("col", "column", "field", "unnamed", "var"))
 _TIME_WORDS = frozenset((
     "year", "yr", "date", "time", "day", "week", "month", "quarter", "season", "period", "edition",
 ))  # fmt: skip
@@ -66,34 +64,14 @@ def compare_names(
     if left.casefold() == right.casefold():  # warno and WarNo: only one of them shows its words
         left_words = right_words = max(left_words, right_words, key=len)
     readings = {(left_words, right_words)}
-    if right_table and not _specific(frozenset(right_words)) and says_something(right):
+    if right_table and not _specific(frozenset(right_words)):
         readings.add((left_words, _words(right_table) + right_words))
-    if left_table and not _specific(frozenset(left_words)) and says_something(left):
+    if left_table and not _specific(frozenset(left_words)):
         readings.add((_words(left_table) + left_words, right_words))
     alike = max(_similarity(frozenset(a), frozenset(b)) for a, b in readings)
     both = set(left_words), set(right_words)
     identify = all(any(map(_identifies, words)) for words in both)
     return NameSimilarity(alike, identify, all("id" in words for words in both))
-
-
-def says_something(name: str) -> bool:
-    """Whether a name says anything about a column, unlike those of files without a header.
-
-    >>> says_something("name"), says_something("c3"), says_something("Unnamed: 0")
-    (True, False, False)
-    """
-    return any(
-        len(word) > 1 and not word.isdigit() and word not in _PLACE_WORDS for word in _words(name)
-    )
-
-
-def have_same_name(left: str, right: str) -> bool:
-    """Whether two columns have the same name, and it says something.
-
-    >>> have_same_name("Year", "year"), have_same_name("c3", "c3")
-    (True, False)
-    """
-    return left.casefold() == right.casefold() and says_something(left)
 
 
 def specific_words(name: str) -> frozenset[str]:

@@ -10,7 +10,6 @@ import pytest
 
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Casing, Constant, Extract, Operator, Program
-from lakejoin.joins.learned.plausibility import _find_invention
 from lakejoin.joins.learned.program_cover import LearnOptions
 from lakejoin.joins.learned.program_finder import LearnedJoin, find_programs
 
@@ -299,23 +298,3 @@ def test_of_many_columns_the_telling_ones_are_read() -> None:
     right = pa.table({"key": [f"<{name}>" for name in names]})
     learned = find_programs(left, right)
     assert [str(one.program) for one in learned.programs] == ['"<" + name + ">"'], learned.rejected
-
-
-@pytest.mark.parametrize(
-    ("parts", "invented"),
-    [
-        ([(0, 2), (1, 2)], True),  # 1990 becomes 1999
-        ([(2, 2), (0, 2)], True),  # the later part first
-        ([(0, 2), (2, 2)], False),
-        ([(0, 2), (-2, 2)], False),
-        ([(2, 2)], False),
-    ],
-)
-def test_digits_are_not_put_together_in_another_way(
-    parts: list[tuple[int, int]], invented: bool
-) -> None:
-    program = Program(tuple(Extract("year", (), start, length) for start, length in parts))
-    texts = apply_program(program, pa.table({"year": ["1990", "1991", "2007"]}))
-    assert bool(_find_invention(program, texts)) == invented
-    names = apply_program(program, pa.table({"year": ["abcd", "efgh", "ijkl"]}))
-    assert not _find_invention(program, names), "only numbers match anything"

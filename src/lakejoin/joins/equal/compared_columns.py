@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakejoin.joins.agreeing_columns import is_measure, measure_agreement, sample_matched_rows
 from lakejoin.joins.equal.shared_values import ColumnOverlaps, EncodedColumn, may_refer
+from lakejoin.joins.key_extension import is_measure, measure_agreement, sample_matched_rows
 from lakejoin.joins.row_keys import Keys
 from lakejoin.model import Array, ColumnProfile, ColumnType
 from lakejoin.signals.chance import LEAST_CHANCE, evidence, match_chance
@@ -25,19 +25,15 @@ from lakejoin.signals.name_similarity import (
     VAGUE,
     NameSimilarity,
     compare_names,
-    have_same_name,
     is_identifier_name,
     is_named_for,
-    says_something,
     specific_words,
 )
 from lakejoin.text_format import format_percent
 
 _CANDIDATES = 40  # pairs of columns to examine closely
-_MEASURED = 8  # keys whose other columns are compared
+_MEASURED = 4  # keys that chance explains, whose other columns are compared
 _MEASURE, _SAME_BUT_DOUBTED, _OTHER_NAMES, _DOUBTED = 0.3, 0.85, 0.6, 0.5  # see `fitness`
-_AGREED = 0.95  # … of other names, if other columns agree
-OF_AGREEMENT = 0.5  # of the strength of values
 
 # What is believed. Evidence is in nats: five matching words give about 20.
 _ENOUGH = 25.0
@@ -53,10 +49,6 @@ _LONG = 10.0  # characters on average: longer texts have few namesakes
 _SHARE_IF_ALIKE = 0.2
 _SHARE_IF_ONLY_NAMES = 0.9
 _KEY = 0.95
-_UNIQUE = 0.99  # of a column that others refer to, and of the values that do
-_SEVERAL = 5  # values
-_USED = 0.3  # least share of a key that is referred to
-_MANY_DAYS = 100  # that are unique in both tables
 _YEARS = (1000, 2200)
 
 
@@ -90,8 +82,7 @@ class ComparedColumns:
         names = self.names
         if self.is_identifier and (names.both_say_id or names.similarity >= SAME):
             return MOST_EVIDENCE + _OF_IDENTIFIERS * names.similarity + names.both_say_id
-        agreement = min(self.agreement, MOST_EVIDENCE)
-        evidence = max(self.evidence, agreement) + OF_AGREEMENT * agreement
+        evidence = max(self.evidence, min(self.agreement, MOST_EVIDENCE))
         return (MOST_EVIDENCE if self.is_identifier else evidence) + OF_NAMES * names.similarity
 
     @property
@@ -109,13 +100,6 @@ class ComparedColumns:
         )
         return unique and named and self.share >= _SHARE and self.evidence < _ENOUGH
 
-    @property
-    def may_be_key(self) -> bool:
-        """Whether it is unique in one table, shares many values, and is no measure."""
-        uniqueness = max(self.left.profile.uniqueness, self.right.profile.uniqueness)
-        many = self.share >= _SHARE_IF_ALIKE and self.share * self.values >= _SEVERAL
-        return uniqueness >= _KEY and many and not self.in_time and not self.is_measure
-
     @cached_property
     def is_measure(self) -> bool:
         """Whether it compares measures, such as prices, and not names of things."""
@@ -124,7 +108,9 @@ class ComparedColumns:
 
     @property
     def has_same_names(self) -> bool:
-        return self.names.similarity >= SAME or have_same_name(self.left.name, self.right.name)
+        return self.left.name.casefold() == self.right.name.casefold() or (
+            self.names.similarity >= SAME
+        )
 
     @property
     def fitness(self) -> float:
@@ -136,8 +122,6 @@ class ComparedColumns:
         if self.has_same_names:
             return 1.0 if self.in_time or not self.doubt() else _SAME_BUT_DOUBTED
         named = _OTHER_NAMES + (1 - _OTHER_NAMES) * self.names.similarity
-        if self.agreement >= _ENOUGH:
-            named = max(named, _AGREED)
         return named if not self.doubt() else named * _DOUBTED
 
     @property
@@ -149,7 +133,7 @@ class ComparedColumns:
         """Why the shared values prove nothing; "" if they do."""
         if self.in_time:
             return self._doubt_of_time()
-        if self.is_identifier or self._is_named_reference:
+        if self.is_identifier:
             return ""
         least = self._least_share
         if self.share < least:
@@ -164,20 +148,8 @@ class ComparedColumns:
         return ""
 
     @property
-    def _is_named_reference(self) -> bool:
-        """Whether all values are in a column of the same name that is unique in its table."""
-        parent = max((self.left, self.right), key=lambda side: side.profile.uniqueness)
-        return (
-            self.names.similarity >= SAME
-            and parent.profile.uniqueness >= _UNIQUE
-            and self.share >= _UNIQUE
-            and self.values >= _SEVERAL
-            and not self.is_measure
-        )
-
-    @property
     def _least_share(self) -> float:
-        if self.names.similarity >= CONTAINED or self.agreement >= _ENOUGH:
+        if self.names.similarity >= CONTAINED:
             return _SHARE_IF_ALIKE
         shorter = min(self.left.profile.mean_length, self.right.profile.mean_length)
         if shorter >= _LONG:
@@ -188,9 +160,7 @@ class ComparedColumns:
     def _doubt_of_time(self) -> str:
         keys = min(self.left.profile.uniqueness, self.right.profile.uniqueness) >= _KEY
         least = _SHARE_IF_LONG if self.has_same_names else _SHARE
-        days = self.left.profile.type is ColumnType.DATE and self.values >= _MANY_DAYS
-        known = self.names.similarity >= VAGUE or (days and self.share >= _SHARE_OF_FEW)
-        if not keys or not known or self.share < least:
+        if not keys or self.names.similarity < VAGUE or self.share < least:
             return "years and dates match in any two tables"
         return ""
 
@@ -235,8 +205,7 @@ def compare_columns(values: ColumnOverlaps, tables: tuple[str, str]) -> list[Com
         for _, i, j, share, names in quick[:_CANDIDATES]
         for left, right in [(values.left[i], values.right[j])]
     ]
-    first = [column for side in (values.left, values.right) for column in side[:1]]
-    return [replace(pair, refers=_may_refer(pair, tables, first)) for pair in pairs]
+    return [replace(pair, refers=_may_refer(pair, tables)) for pair in pairs]
 
 
 def _chance(left: EncodedColumn, right: EncodedColumn) -> float:
@@ -260,12 +229,9 @@ def _in_time(column: EncodedColumn) -> bool:
 def measure_agreements(
     values: ColumnOverlaps, candidates: list[ComparedColumns]
 ) -> list[ComparedColumns]:
-    """Measure whether other columns agree in matching rows: for keys that chance explains, then for
-    others that are unique in one table."""
+    """Measure whether other columns agree in matching rows, for keys that chance explains."""
     columns = CodedColumns(values.left), CodedColumns(values.right)
-    dense = [pair for pair in candidates if pair.refers or pair.is_dense_key]
-    others = [pair for pair in candidates if pair not in dense and pair.may_be_key]
-    keys = [*dense, *_different_first(others)][:_MEASURED]
+    keys = [pair for pair in candidates if pair.refers or pair.is_dense_key][:_MEASURED]
     measured = {}
     for pair in keys:
         used = [columns[0].columns.index(pair.left)], [columns[1].columns.index(pair.right)]
@@ -274,32 +240,11 @@ def measure_agreements(
     return [measured.get(id(pair), pair) for pair in candidates]
 
 
-def _different_first(pairs: Sequence[ComparedColumns]) -> list[ComparedColumns]:
-    """The pairs, those of columns that were seen before last: a code before a name in the next
-    language."""
-    seen: set[str] = set()
-    first: list[ComparedColumns] = []
-    again: list[ComparedColumns] = []
-    for pair in pairs:
-        sides = {f"left {pair.left.name}", f"right {pair.right.name}"}
-        (again if sides & seen else first).append(pair)
-        seen |= sides
-    return [*first, *again]
-
-
-def _may_refer(
-    pair: ComparedColumns, tables: tuple[str, str], first: Sequence[EncodedColumn]
-) -> bool:
+def _may_refer(pair: ComparedColumns, tables: tuple[str, str]) -> bool:
     """Whether a column of whole numbers may refer to the key of the other table: all its values are
-    in an identifier named for its table, most of which they use, and do not just count rows. Of a
-    table whose names say nothing, the first column may be the identifier."""
+    in an identifier named for its table, most of which they use, and do not just count rows."""
     sides = (pair.left, pair.right, tables[1]), (pair.right, pair.left, tables[0])
-    return any(
-        _refers(child, parent, subject, pair)
-        and not (child in first and child.profile.uniqueness >= _UNIQUE)
-        and (says_something(parent.name) or parent in first)
-        for child, parent, subject in sides
-    )
+    return any(_refers(child, parent, subject, pair) for child, parent, subject in sides)
 
 
 def _refers(
@@ -307,12 +252,10 @@ def _refers(
 ) -> bool:
     if is_identifier_name(child.name) and not specific_words(child.name):
         return False  # an id of its own table
-    named = not says_something(parent.name) or (
-        is_identifier_name(parent.name) and is_named_for(parent.name, subject or parent.name)
-    )
+    named = is_identifier_name(parent.name) and is_named_for(parent.name, subject or parent.name)
     matches = round(pair.share * len(child))
     fewer = len(child) <= len(parent) and not pair.in_time
-    return named and fewer and may_refer(child, parent, matches, _USED)
+    return named and fewer and may_refer(child, parent, matches)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.joins.agreeing_columns import sample_matched_rows
 from lakejoin.joins.equal.compared_columns import (
     MOST_EVIDENCE,
-    OF_AGREEMENT,
     OF_NAMES,
     CodedColumns,
     ComparedColumns,
@@ -29,7 +27,7 @@ from lakejoin.joins.equal.compared_columns import (
     measure_agreements,
 )
 from lakejoin.joins.equal.shared_values import ColumnOverlaps, count_shared_values
-from lakejoin.joins.key_extension import extend_key
+from lakejoin.joins.key_extension import extend_key, sample_matched_rows
 from lakejoin.joins.row_keys import Keys, combine_keys, count_rows
 from lakejoin.model import ValueRules
 from lakejoin.signals.name_similarity import CONTAINED, compare_names
@@ -42,10 +40,7 @@ _BASES = 4  # pairs to extend with further pairs
 _MULTIPLIES = 1.5  # pairs per joined row of the larger side: 1 if the other side is a key
 _NEARLY_ONCE, _NAMED_REACH = 1.02, 0.25  # matches per row, and rows, of a key known by its names
 _NEARLY_SAME = 1.1  # row pairs
-_ONCE = 0.2  # the weight of one-to-one matches
-_MANY = 0.5  # of the rows of both tables: a key that joins as many is worth twice as much
-_RIVAL = 0.8  # the least worth of a rival, as a share of the best key's
-_REPEATED = 0.4  # the worth of a key that multiplies rows
+_ONCE = 0.1  # the weight of one-to-one matches
 _CANNOT_TELL = "possible: all values match, but so would any numbers in this range"
 
 
@@ -99,8 +94,7 @@ def find_equal_columns(
     bases = [*alone[:_BASES], *named]
     grown = [_drop_idle(_extend(base, values, candidates)) for base in bases]
     shorter = [base for base, longer in zip(bases, grown, strict=True) if longer is not base]
-    ranked = sorted([*grown, *(base for base in alone if base not in shorter)], key=_rank)
-    best = ranked[-1]
+    best = max([*grown, *(base for base in alone if base not in shorter)], key=_rank)
     if best.doubt():
         references = [base for base in alone if base.pairs[0].refers]
         if references:
@@ -111,21 +105,17 @@ def find_equal_columns(
                 sure=UNDECIDED,
                 decided=False,
             )
-    return best.result(_find_rival(best, ranked[:-1]))
+    return best.result()
 
 
 # -- several pairs together ------------------------------------------------------------------------
 
 
 class _Set:
-    """Pairs of columns that must all be equal, and the rows that then match. `nats` is how much
-    better the further pairs agree than in rows of other keys."""
+    """Pairs of columns that must all be equal, and the rows that then match."""
 
-    def __init__(
-        self, pairs: tuple[ComparedColumns, ...], keys: Keys | None = None, nats: float = 0.0
-    ) -> None:
+    def __init__(self, pairs: tuple[ComparedColumns, ...], keys: Keys | None = None) -> None:
         self.pairs = pairs
-        self.nats = nats
         self.keys = keys or keys_of(pairs[0])
         left, right = (
             count_rows(keys, self.keys.count) for keys in (self.keys.left, self.keys.right)
@@ -156,12 +146,6 @@ class _Set:
         return max(self.left_joined / max(rows[0], 1), self.right_joined / max(rows[1], 1))
 
     @property
-    def least_reach(self) -> float:
-        """The smaller share of rows that join, of either side."""
-        rows = len(self.keys.left), len(self.keys.right)
-        return min(self.left_joined / max(rows[0], 1), self.right_joined / max(rows[1], 1))
-
-    @property
     def _is_named_key(self) -> bool:
         """Whether several columns of the same names are a key of a table together: the parts of a
         date, a series and an episode."""
@@ -172,32 +156,22 @@ class _Set:
             and self.reach >= _NAMED_REACH
         )
 
-    def _quality(self, rival: float) -> KeyQuality:
+    @property
+    def _quality(self) -> KeyQuality:
         return KeyQuality(
             repeated=self.multiplies > _NEARLY_ONCE,
             named=all(pair.names.similarity >= CONTAINED for pair in self.pairs),
             measured=any(pair.is_measure for pair in self.pairs),
             reach=self.reach,
-            rival=rival,
         )
-
-    @property
-    def _in_order(self) -> list[ComparedColumns]:
-        """The pairs as people name them: the country, then the year."""
-        return sorted(self.pairs, key=lambda pair: pair.in_time and bool(pair.doubt()))
 
     @property
     def strongest(self) -> ComparedColumns:
         """The pair with the strongest evidence, believed ones first."""
         return max(self.pairs, key=lambda pair: (not pair.doubt(), pair.strength))
 
-    def with_agreement(self, nats: float) -> _Set:
-        """The same pairs, of which other columns agree."""
-        pairs = (replace(pair, agreement=max(nats, pair.agreement)) for pair in self.pairs)
-        return _Set(tuple(pairs), self.keys, self.nats)
-
     def with_pair(self, pair: ComparedColumns) -> _Set:
-        return _Set((*self.pairs, pair), combine_keys(self.keys, keys_of(pair)), self.nats)
+        return _Set((*self.pairs, pair), combine_keys(self.keys, keys_of(pair)))
 
     def doubt(self) -> str:
         """Why it is not believed; "" if it is."""
@@ -211,18 +185,17 @@ class _Set:
             doubt = f"values repeat in both tables, {self.multiplies:,.1f} pairs per row"
         return doubt
 
-    def result(self, rival: float = 0.0) -> EqualColumns:
-        """What was found; a `rival` is worth this share of it."""
+    def result(self) -> EqualColumns:
         doubt = self.doubt()
         return EqualColumns(
-            tuple((pair.left.name, pair.right.name) for pair in self._in_order),
+            tuple((pair.left.name, pair.right.name) for pair in self.pairs),
             self.left_joined,
             self.right_joined,
             self.row_pairs,
             self.shared,
             doubt or self.strongest.reason(),
             not doubt,
-            estimate_sureness(self.strongest.nats, self._quality(rival)),
+            estimate_sureness(self.strongest.nats, self._quality),
         )
 
 
@@ -232,39 +205,12 @@ def _rank(candidate: _Set) -> tuple[bool, float, int]:
     strength = candidate.strongest.strength
     if len(pairs) > 1:
         strength = min(strength, MOST_EVIDENCE + OF_NAMES)
-        strength += OF_AGREEMENT * min(candidate.nats, MOST_EVIDENCE)
     fitness = min(pair.fitness for pair in pairs)
     once = max(
         1.0, candidate.row_pairs / max(1, min(candidate.left_joined, candidate.right_joined))
     )
     worth = strength * fitness * candidate.reach / max(candidate.multiplies, 1.0) ** 0.5
-    worth *= 1 + min(1.0, candidate.least_reach / _MANY)
-    if candidate.multiplies > _NEARLY_ONCE:
-        worth *= _REPEATED
     return not candidate.doubt(), worth / once**_ONCE, -len(pairs)
-
-
-def _find_rival(best: _Set, others: Sequence[_Set]) -> float:
-    """The worth of another key, as a share of the best one's: one that is believed, nearly as good,
-    has other columns, and joins other rows. 0 if there is none."""
-    columns = {(pair.left.name, pair.right.name) for pair in best.pairs}
-    worth = _rank(best)[1]
-    for other in reversed(others):
-        believed, its_worth, _ = _rank(other)
-        if not believed or its_worth < _RIVAL * worth:
-            break  # they are sorted
-        disjoint = columns.isdisjoint((pair.left.name, pair.right.name) for pair in other.pairs)
-        if disjoint and _join_other_rows(best, other):
-            return its_worth / max(worth, 1e-9)
-    return 0.0
-
-
-def _join_other_rows(first: _Set, second: _Set) -> bool:
-    """Whether two keys join different rows; a code and a name of one thing join the same."""
-    both = combine_keys(first.keys, second.keys)
-    counts = count_rows(both.left, both.count), count_rows(both.right, both.count)
-    together = int((counts[0] * counts[1]).sum())
-    return together * _NEARLY_SAME < max(first.row_pairs, second.row_pairs)
 
 
 def _extend(base: _Set, values: ColumnOverlaps, candidates: Sequence[ComparedColumns]) -> _Set:
@@ -284,28 +230,18 @@ def _extend(base: _Set, values: ColumnOverlaps, candidates: Sequence[ComparedCol
         names = compare_names(left.name, right.name)
         pair = ComparedColumns(left, right, values.size, share, 1.0, names)
         base = base.with_pair(known.get((left.name, right.name), pair))
-    return _Set(base.pairs, base.keys, extension.nats) if extension else base
+    return base
 
 
 def _drop_idle(grown: _Set) -> _Set:
-    """Leave out pairs without which the others are as good a key, measures and weak ones first."""
-    for pair in sorted(grown.pairs, key=lambda pair: (not pair.is_measure, pair.strength)):
-        if len(grown.pairs) == 1:
-            break
+    """Leave out pairs without which the others are as good a key."""
+    for pair in grown.pairs if len(grown.pairs) > 1 else ():
         rest = _Set.of(tuple(other for other in grown.pairs if other is not pair))
-        if rest.row_pairs <= grown.row_pairs or _suffices(rest, pair, grown):
-            agreement = pair.evidence if rest.doubt() else 0.0
-            grown = _Set(rest.with_agreement(agreement).pairs, rest.keys, grown.nats)
+        same = rest.row_pairs <= grown.row_pairs
+        suffices = len(rest.pairs) == 1 and not rest.pairs[0].is_measure and not rest.doubt()
+        once = rest.row_pairs <= min(rest.left_joined, rest.right_joined)
+        if same or (suffices and once and rest.row_pairs <= _NEARLY_SAME * grown.row_pairs):
+            grown = rest
+            if len(grown.pairs) == 1:
+                break
     return grown
-
-
-def _suffices(rest: _Set, pair: ComparedColumns, grown: _Set) -> bool:
-    """Whether some pairs are a key without another one, and join few rows more. That the other one
-    agrees in nearly all rows is evidence for them."""
-    if rest.multiplies > _NEARLY_ONCE or any(one.is_measure for one in rest.pairs):
-        return False
-    if pair.is_measure and rest.reach >= grown.reach:
-        return True  # identifiers need no measure
-    once = rest.row_pairs <= max(rest.left_joined, rest.right_joined)
-    few_more = rest.row_pairs <= _NEARLY_SAME * grown.row_pairs
-    return once and few_more and not rest.with_agreement(pair.evidence).doubt()

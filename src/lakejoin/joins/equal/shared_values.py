@@ -114,19 +114,17 @@ def encode_column(
     return EncodedColumn(name, data, dictionary.add(data.tokens).astype(np.int64))
 
 
-def may_refer(
-    child: EncodedColumn, parent: EncodedColumn, matches: int, used: float = _USED
-) -> bool:
+def may_refer(child: EncodedColumn, parent: EncodedColumn, matches: int) -> bool:
     """Whether a column of whole numbers may refer to a key that it is contained in.
 
     `matches` of its distinct values are in the key. They must be nearly all of them, not too few,
-    use much of the key, at least a share `used`, and not just count the rows of their table.
+    use much of the key, and not just count the rows of their table.
     """
     if {child.profile.type, parent.profile.type} != {ColumnType.INTEGER}:
         return False
     if matches < _UNIQUE * len(child) or parent.profile.uniqueness < _UNIQUE:
         return False
-    if len(child) < max(_SEVERAL, used * len(parent)):
+    if len(child) < max(_SEVERAL, _USED * len(parent)):
         return False
     low, high = _ends(child)
     counts = child.profile.uniqueness >= _UNIQUE and len(child) >= _UNIQUE * (high - low + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakejoin.codegen.arrow_programs import apply_program
-from lakejoin.codegen.programs import Constant, Program, is_cut, slice_bounds, takes_all
+from lakejoin.codegen.programs import Constant, Program, is_cut, takes_all
 from lakejoin.joins.learned.program_cover import LearnedProgram, LearningTables
 from lakejoin.joins.learned.program_learner import KeyTable
 from lakejoin.joins.learned.row_samples import sample_rows
@@ -118,8 +117,6 @@ def weigh_programs(
     else:
         sample = _lower(tables.target.take(sample_rows(len(tables.target), _LOOKED_AT, 2)))
         chance = match_chance_by(sample.unique().drop_null(), outputs.contains)
-    if chance > _OFTEN:  # each further rule has a chance of its own to match a short code
-        chance = 1 - (1 - chance) ** len(programs)
     mixed = programs[0].by_chance * len(rows) / max(1, int(np.count_nonzero(hashes)))
     length = _mean_length(texts)
     dates = _are_dates(tables)
@@ -138,13 +135,10 @@ def weigh_programs(
 
 
 def _find_invention(program: Program, texts: pa.LargeStringArray) -> str:
-    """Why a program invents its results: it builds syntax, writes most of every text itself, or
-    puts the digits of a short number together in another way."""
+    """Why a program invents its results: it builds syntax, or writes most of every text itself."""
     constants = [o.text for o in program.operators if isinstance(o, Constant)]
     if any(sign in text for text in constants for sign in _SYNTAX):
         return "the rule builds syntax around the values"
-    if _reads_twice(program) and _are_short_numbers(texts):
-        return "the rule puts the digits of a number together in another way"
     share = sum(map(len, constants)) / max(1.0, _mean_length(texts))
     rest = texts
     for text in constants:
@@ -152,22 +146,6 @@ def _find_invention(program: Program, texts: pa.LargeStringArray) -> str:
     if share > (_MOSTLY if _count_up(rest.unique().drop_null()) else _NEARLY_ALL):
         return "the rule writes most of every text itself"
     return ""
-
-
-def _reads_twice(program: Program) -> bool:
-    """Whether a program takes overlapping parts of one text, or the later part first."""
-    ends: dict[tuple[str, object], float] = {}
-    for part in program.extracts:
-        start, end = slice_bounds(part)
-        if 0 <= start < ends.get((part.column, part.splits), 0):
-            return True
-        ends[part.column, part.splits] = math.inf if end is None else end
-    return False
-
-
-def _are_short_numbers(texts: pa.LargeStringArray) -> bool:
-    """Whether texts are years or other numbers of a few digits."""
-    return bool(pc.all(pc.match_substring_regex(texts.drop_null(), r"^\d{1,4}$")).as_py())
 
 
 def _count_up(texts: pa.LargeStringArray) -> bool:

@@ -211,5 +211,5 @@ ALL_FILTERS: Mapping[str, type[BloomFilter]] = {
 def filtered_segment(segment: Segment, row_filter: type[BloomFilter]) -> Segment:
     """A segment whose super keys this filter made: searches then use them."""
     file = segment.file(SuperKeyComponent.name, SuperKeyComponent.version)
-    segment.__dict__["superkeys"] = SuperKeys(file, row_filter)
+    segment.__dict__ |= {"has_super_keys": True, "superkeys": SuperKeys(file, row_filter)}
     return segment

@@ -67,9 +67,10 @@ def test_the_doctor_needs_nothing_but_what_the_kernels_do(home: Path) -> None:
     assert loaded_by(home, "doctor") == {"numpy"}
 
 
-@pytest.mark.parametrize(
-    "command", ["index", "compact", "info", "doctor", "search", "overlap", "join", "serve", "mcp"]
-)
+HELPED = "index compact info doctor search overlap join relations serve mcp"
+
+
+@pytest.mark.parametrize("command", HELPED.split())
 def test_help_needs_no_library(home: Path, command: str) -> None:
     assert loaded_by(home, command, "--help") == set()
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import xxhash
 
-from faults.forgery import copy_index, forge
-from faults.questioning import ask
-from faults.small_lake import QUESTIONS, build_index, write_lake
+from faults.battery import run_part
+from faults.forgery import copy_index
+from faults.small_lake import build_index, write_lake
 from lakejoin.errors import DamagedIndex
 from lakejoin.locations import Location
 from lakejoin.store.arrayfile import BLOCK, ArrayFile, ArrayFileWriter, Limits
@@ -25,20 +25,14 @@ from lakejoin.store.manifest import MANIFEST_FILE, read_manifest
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("forged")
     build_index(write_lake(folder / "lake"), folder / "index")
-    for question in QUESTIONS.values():  # loads what is imported late, before the children fork
-        question(folder / "index")
     return folder / "index"
 
 
-@pytest.mark.parametrize("seed", range(16))
-def test_a_forged_index_gives_an_answer_or_a_sentence(
-    index: Path, tmp_path: Path, seed: int
-) -> None:
-    copy_index(index, tmp_path / "copy")
-    what = forge(tmp_path / "copy", np.random.default_rng(seed))
-    found = ask(tmp_path / "copy", QUESTIONS.items())
-    bad = {name: said for name, said in found.items() if said[0] not in ("answer", "refused")}
-    assert not bad, f"{what}: {bad}"
+def test_a_forged_index_gives_an_answer_or_a_sentence(tmp_path: Path) -> None:
+    """In a process of its own, which forks: this one may have threads."""
+    found = run_part("index_faults.py", tmp_path, 1, 0, 50)
+    assert found["problems"] == []
+    assert found["outcomes"]["forge refused"] > 10
 
 
 def _array_file(folder: Path, array: np.ndarray[Any, Any]) -> ArrayFile:

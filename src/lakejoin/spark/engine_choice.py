@@ -23,17 +23,18 @@ from lakejoin.spark.task_runner import Cluster
 def choose_engine(engine: str | None = None, cluster: Cluster | None = None) -> StartRunner:
     """How to start the engine of this name, or the one that suits the work.
 
-    A `cluster` means Spark, and so does a session that runs in this process.
+    A `cluster` means Spark, and so does a session that runs in this process, unless the engine is
+    named.
     """
     if engine == "local" and cluster is not None:
         raise InputError(
             "the engine local uses no Spark: leave out the engine, or the session, master and "
             "settings of Spark"
         )
-    if engine == "spark" or cluster is not None or _runs_in_spark():
-        return (cluster or Cluster()).start
     if engine == "local":
         return _start_local
+    if engine == "spark" or cluster is not None or _runs_in_spark():
+        return (cluster or Cluster()).start
 
     def start(listener: Listener, work_bytes: int) -> AbstractContextManager[TaskRunner]:
         if work_bytes <= LOCAL_BYTES:

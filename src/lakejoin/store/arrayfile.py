@@ -289,7 +289,7 @@ class ArrayFile:
         self.all_checked = bool(self._checked.all())
 
     def _in_limits(self, block: int) -> bool:
-        """Whether the elements in a block, and the step from the block before, keep their limits."""
+        """Whether a block, and the step from the block before, keep the limits of arrays."""
         begin, end = block * BLOCK, (block + 1) * BLOCK
         for array, limits in self._limits.values():
             size, offset = array.raw.itemsize, array.offset

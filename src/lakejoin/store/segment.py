@@ -115,7 +115,7 @@ class Segment:
         file = self.file(SketchComponent.name, SketchComponent.version)
         return Sketches(file, self.column_count)
 
-    @property
+    @cached_property
     def has_super_keys(self) -> bool:
         """Whether it has super keys that are used: an older index may have none, or other kinds."""
         record = self.record.components.get(SuperKeyComponent.name)

@@ -37,6 +37,7 @@ EXTRAS = {
     ),
     "lakes": Extra(("deltalake", "pyiceberg"), "Delta and Iceberg tables are skipped"),
     "meaning": Extra(("wordllama",), "values that mean the same are not found"),
+    "model": Extra(("tokenizers",), "no `--judge`, no encoder `model`"),
     "join": Extra(("pydivsufsort",), "joins learn no rewriting of values"),
     "ml": Extra(("scikit-learn",), "no `lakejoin enrich`, no LakeJoiner"),
     "serve": Extra(

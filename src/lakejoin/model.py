@@ -156,8 +156,8 @@ class LogicalTable:
     `uri` is its folder, or what names it in its folder; `size` the bytes of its files. `mtime_ns`
     stands for its version: it differs once a file is added, changed or removed, or once a Delta or
     Iceberg table has another version. `columns` are those known before a file is read, in order,
-    and `metadata` is the file that describes an Iceberg table, of which `snapshot` is read, or the
-    current one.
+    those in `nested` are structs, lists or maps; `metadata` is the file that describes an Iceberg
+    table, of which `snapshot` is read, or the current one.
     """
 
     name: str
@@ -169,6 +169,12 @@ class LogicalTable:
     columns: tuple[str, ...] = ()
     metadata: str = ""
     snapshot: str = ""
+    nested: tuple[str, ...] = ()
+
+    @property
+    def plain_columns(self) -> tuple[str, ...]:
+        """The known columns that are not nested."""
+        return tuple(name for name in self.columns if name not in self.nested)
 
 
 Source = SourceFile | LogicalTable
@@ -313,7 +319,8 @@ class ReadLimits:
     `cell_bytes`: a longer cell becomes a null and is counted. `columns`: a wider table is skipped.
     `expanded_bytes`, `members`, `tables` and `rows` are what one file may unfold to in all; beyond
     that, the rest of it is not read. `batch_bytes`: how much text is parsed at once.
-    `child_seconds` and `child_bytes` limit the retry in a child process.
+    `child_seconds` and `child_bytes` limit the retry in a child process. What is nested deeper than
+    `nesting` levels of objects and lists stays JSON text.
     """
 
     cell_bytes: int = 1 << 20
@@ -325,6 +332,7 @@ class ReadLimits:
     batch_bytes: int = 16 << 20
     child_seconds: float = 120.0
     child_bytes: int = 3 << 30
+    nesting: int = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,12 +62,15 @@ def test_types_of_parquet_are_kept(served: Served) -> None:
     floats = [0.5, None, float("nan")]
     rows = {"n": [1, 2**60, None], "f": floats, "d": days, "l": [[1], None, []]}
     data = parquet(pa.table(rows))
-    (table,) = served.upload("t.parquet", data)["tables"]
-    assert served.get("rows", table=table["id"])["rows"] == [
+    table, elements = served.upload("t.parquet", data)["tables"]
+    found = served.get("rows", table=table["id"])["rows"]
+    assert [row[:4] for row in found] == [
         [1, 0.5, "1970-01-01", "[1]"],
         ["1152921504606846976", None, "1970-01-02", None],
         [None, "nan", None, "[]"],
     ]
+    assert elements["table"] == "t.parquet#l"
+    assert served.get("rows", table=elements["id"])["rows"] == [[found[0][4], 1]]
 
 
 def test_packed_files_are_unpacked(served: Served) -> None:

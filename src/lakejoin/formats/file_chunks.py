@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -36,9 +37,10 @@ from lakejoin.formats.delimited.text_reader import (
     read_layout,
 )
 from lakejoin.formats.file_kinds import compression_of, recognise_format
-from lakejoin.formats.json_files import collect_keys, is_json_lines, json_lines_stream, parse_lines
+from lakejoin.formats.json_files import is_json_lines, json_lines_stream, parse_lines
+from lakejoin.formats.nested_shapes import NestedTable, Shape, plan_tables
 from lakejoin.formats.table_stream import DEFAULT_LIMITS, Blob, ByteRange, TableStream, open_range
-from lakejoin.formats.typed_files import open_parquet, parquet_row_groups
+from lakejoin.formats.typed_files import open_parquet, parquet_row_groups, plan_parquet
 from lakejoin.model import ReadLimits, SourceFile
 from lakejoin.values.plain_columns import Losses
 
@@ -56,6 +58,7 @@ class ChunkPlan:
     layout: Layout | None = None
     footer: Footer = field(default_factory=Footer)
     row_groups: tuple[tuple[int, ...], ...] = ()
+    nested: NestedTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,9 @@ class FileChunk:
     byte_range: ByteRange = _NO_BYTES
     layout: Layout | None = None
     footer: Footer | None = None
-    keys: tuple[str, ...] = ()
     row_groups: tuple[int, ...] = ()
+    nested: NestedTable | None = None
+    first_row: int = 0
 
 
 def plan_chunks(
@@ -84,7 +88,9 @@ def plan_chunks(
     form = recognise_format(head, blob.label)
     if form == "parquet":
         groups = _grouped_row_groups(parquet_row_groups(blob), chunk_bytes)
-        return ChunkPlan(source, form, row_groups=groups) if len(groups) > 1 else None
+        if len(groups) < 2:
+            return None
+        return ChunkPlan(source, form, row_groups=groups, nested=plan_parquet(blob, limits))
     if form == "json" and is_json_lines(blob):
         return ChunkPlan(
             source, "jsonl", tuple(_cuts(blob, ByteRange(0, source.size), chunk_bytes))
@@ -94,14 +100,14 @@ def plan_chunks(
     return None
 
 
-def scan_chunk(plan: ChunkPlan, index: int) -> CutScan:
+def scan_chunk(plan: ChunkPlan, index: int, limits: ReadLimits = DEFAULT_LIMITS) -> CutScan:
     """Scan one cut; cuts can be scanned in parallel."""
     if plan.format == "parquet":
         return CutScan()
     cut = plan.cuts[index]
     blob = Blob.of_file(plan.source)
     if plan.format == "jsonl":
-        return scan_json_lines(blob, cut)
+        return scan_json_lines(blob, cut, limits)
     assert plan.layout is not None
     return scan_quotes(blob, cut, Grammar.of(plan.layout.dialect))
 
@@ -113,15 +119,22 @@ def resolve_chunks(
     if form == "parquet":
         count = len(plan.row_groups)
         return [
-            FileChunk(source, form, i, count, row_groups=g) for i, g in enumerate(plan.row_groups)
+            FileChunk(source, form, i, count, row_groups=g, nested=plan.nested)
+            for i, g in enumerate(plan.row_groups)
         ]
     if form == "jsonl":
-        keys = tuple(collect_keys(dict.fromkeys(scan.keys) for scan in scans))
-        if len(keys) > limits.columns or not keys:
+        shape = Shape()
+        for scan in scans:
+            if scan.shape is not None:
+                shape.merge(scan.shape, limits.columns)
+        if shape.values is not None or not shape.keys:
             raise UnreadableFile(source.name, "too many columns", f"the limit is {limits.columns}")
+        nested = plan_tables(source.name, shape, limits)
+        firsts = [0, *accumulate(scan.rows for scan in scans)]
         count = len(plan.cuts)
         return [
-            FileChunk(source, form, i, count, cut, keys=keys) for i, cut in enumerate(plan.cuts)
+            FileChunk(source, form, i, count, cut, nested=nested, first_row=firsts[i])
+            for i, cut in enumerate(plan.cuts)
         ]
     starts = starts_by_parity(plan.cuts, scans)
     if starts is None:
@@ -142,10 +155,11 @@ def open_chunk(chunk: FileChunk, limits: ReadLimits = DEFAULT_LIMITS) -> TableSt
     source = chunk.source
     blob = Blob.of_file(source)
     if chunk.format == "parquet":
-        return open_parquet(blob, limits, chunk.row_groups)
+        return open_parquet(blob, limits, chunk.row_groups, chunk.nested)
     if chunk.format == "jsonl":
         lines = Blob(blob.name, blob.label, lambda: open_range(blob, chunk.byte_range))
-        return json_lines_stream(lines, chunk.keys, limits)
+        assert chunk.nested is not None
+        return json_lines_stream(lines, chunk.nested, limits, first_row=chunk.first_row)
     layout = chunk.layout
     assert layout is not None
 
@@ -244,24 +258,26 @@ class CutScan:
 
     `first` is where its first record begins if the cut starts outside or inside a quoted cell
     (None if no record begins in it), `regular` whether its quotes are regular in that case, `odd`
-    whether its number of quotes is odd. `keys` are the keys of JSON Lines, in order.
+    whether its number of quotes is odd. `shape` and `rows` are what JSON Lines contain.
     """
 
     first: tuple[int | None, int | None] = (None, None)
     regular: tuple[bool, bool] = (True, True)
     odd: bool = False
-    keys: tuple[str, ...] = ()
+    shape: Shape | None = None
+    rows: int = 0
 
 
 # -- scanning ---------------------------------------------------------------------------------
 
 
-def scan_json_lines(blob: Blob, cut: ByteRange) -> CutScan:
-    keys: dict[str, None] = {}
+def scan_json_lines(blob: Blob, cut: ByteRange, limits: ReadLimits) -> CutScan:
+    shape, rows = Shape(), 0
     for block in _line_blocks(Blob(blob.name, blob.label, lambda: open_range(blob, cut))):
         values, _ = parse_lines(block)
-        collect_keys(values, keys)
-    return CutScan(keys=tuple(keys))
+        shape.add(values, limits.nesting, limits.columns)
+        rows += len(values)
+    return CutScan(shape=shape, rows=rows)
 
 
 def _line_blocks(blob: Blob) -> Iterator[list[str]]:

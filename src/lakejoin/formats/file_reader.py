@@ -113,11 +113,12 @@ def _count_tables(
             yield table
             continue
         try:
-            budget.spend("tables", 1, table.name)
+            budget.spend("tables", len(table.with_children()), table.name)
         except UnreadableFile as problem:
             yield Skipped(problem.path, problem.reason, problem.detail)
             return
-        yield budget.limit_rows(table)
+        children = tuple(map(budget.limit_rows, table.children))
+        yield replace(budget.limit_rows(table), children=children)
 
 
 def _zip(
@@ -254,14 +255,17 @@ def open_table(path: str) -> TableStream:
         for stream in open_tables(source):
             if isinstance(stream, Skipped):
                 skipped.append(stream)
-            elif part and stream.name.partition("#")[2] == part:
-                return stream
-            else:
-                streams.append(stream)
+                continue
+            for table in stream.with_children() if part else ():
+                if table.name.partition("#")[2] == part:
+                    return table
+            streams.append(stream)
     if not part and len(streams) == 1:
         return streams[0]
-    parts = ", ".join(stream.name.partition("#")[2] for stream in streams[:_LISTED])
-    parts += f" and {len(streams) - _LISTED:,} more" if len(streams) > _LISTED else ""
+    found = [table.name.partition("#")[2] for s in streams for table in s.with_children()]
+    found = [name for name in found if name]
+    parts = ", ".join(found[:_LISTED])
+    parts += f" and {len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
     if not streams:
         raise UnreadableFile(source.name, "nothing to read inside", "; ".join(map(str, skipped)))
     if part:
@@ -283,14 +287,25 @@ def open_tables_isolated(blob: Blob, limits: ReadLimits) -> Iterator[TableStream
     scratch = _ScratchFolder()
     problem: LakejoinError | None = _run_child(blob, limits, scratch.path)
     results = sorted(scratch.path.glob("*.json"))
+    waiting: TableStream | Skipped | None = None  # until the tables nested in it are known
     for path in results:
         answer = json.loads(path.read_text("utf-8"))
         if "error" in answer:
             problem = problem or _raised(answer)
-        elif "skipped" in answer:
-            yield Skipped(*answer["skipped"])
+            continue
+        table: TableStream | Skipped
+        if "skipped" in answer:
+            table = Skipped(*answer["skipped"])
         else:
-            yield _stream(answer, path.with_suffix(".arrow"), limits, scratch)
+            table = _stream(answer, path.with_suffix(".arrow"), limits, scratch)
+            if table.part and isinstance(waiting, TableStream):
+                waiting = replace(waiting, children=(*waiting.children, table))
+                continue
+        if waiting is not None:
+            yield waiting
+        waiting = table
+    if waiting is not None:
+        yield waiting
     if isinstance(problem, UnreadableFile) and any(
         p.with_suffix(".arrow").exists() for p in results
     ):
@@ -322,7 +337,10 @@ def _stream(
     if dialect is not None:
         dialect = Dialect(**{**dialect, "opinions": tuple(dialect["opinions"])})
     names, notes = tuple(answer["names"]), tuple(answer["notes"])
-    return TableStream(answer["name"], answer["format"], names, reading, dialect, notes, limits)
+    return TableStream(
+        answer["name"], answer["format"], names, reading, dialect, notes, limits,
+        part=answer["part"],
+    )  # fmt: skip
 
 
 # -- in the parent ----------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.formats.file_reader import open_tables_in_process
-from lakejoin.formats.table_stream import Blob, TableStream, first_line_of
+from lakejoin.formats.table_stream import Blob, TableStream, first_line_of, with_nested
 from lakejoin.model import ReadLimits, Skipped
 
 
@@ -47,7 +47,7 @@ def _limit(limits: ReadLimits) -> None:
 
 
 def _write_tables(blob: Blob, limits: ReadLimits, folder: Path) -> None:
-    for number, stream in enumerate(open_tables_in_process(blob, limits)):
+    for number, stream in enumerate(with_nested(open_tables_in_process(blob, limits))):
         if isinstance(stream, Skipped):
             _answer(folder, number, skipped=[stream.name, stream.reason, stream.detail])
             continue
@@ -74,7 +74,7 @@ def _write_table(stream: TableStream, folder: Path, number: int) -> None:
     _answer(
         folder, number, name=stream.name, format=stream.format, names=stream.column_names,
         notes=stream.notes, dialect=None if stream.dialect is None else asdict(stream.dialect),
-        losses=[asdict(loss) for loss in stream.losses],
+        losses=[asdict(loss) for loss in stream.losses], part=stream.part,
     )  # fmt: skip
 
 

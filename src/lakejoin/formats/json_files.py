@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from lakejoin.errors import UnreadableFile
 from lakejoin.formats.charsets import decode_text, detect_charset, text_stream
+from lakejoin.formats.json_records import Records, find_records
+from lakejoin.formats.nested_shapes import NestedColumn, NestedTable, Shape, plan_tables
+from lakejoin.formats.nested_tables import NestedRecords
 from lakejoin.formats.table_stream import Blob, TableStream
-from lakejoin.model import ReadLimits
-from lakejoin.values.column_names import unique_names
-from lakejoin.values.plain_columns import Losses
+from lakejoin.model import Array, ReadLimits
+from lakejoin.values.plain_columns import Losses, to_json_text
 
 _HEAD = 1 << 16
 _WIDE = 1000
+_LINES = 5000  # parsed at once
 
 
 def open_json(blob: Blob, limits: ReadLimits) -> TableStream:
@@ -51,18 +55,39 @@ def is_json_lines(blob: Blob, charset: str = "utf-8") -> bool:
 
 def _open_document(blob: Blob, charset: str, limits: ReadLimits) -> TableStream:
     records = _document(blob, charset, limits)
-    rows = records.rows
-    keys = list(collect_keys(rows))
-    names, notes = _names(blob, keys, len(rows), sum(map(len, rows)), limits)
+    main = _rows_stream(blob, blob.name, records.rows, limits, records)
+    others = [
+        replace(_rows_stream(blob, f"{blob.name}#{path}", rows, limits), part=path)
+        for path, rows in records.others.items()
+    ]
+    more = [stream for other in others for stream in _below(other)]
+    return replace(main, children=(*main.children, *more))
 
-    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
-        detail = ", ".join(records.other_keys[:5])
-        losses.add("value outside the records", len(records.other_keys), detail)
-        step = _rows_at_once(len(keys))
+
+def _below(stream: TableStream) -> Iterator[TableStream]:
+    """A table beside the first one, and the tables nested in it."""
+    yield replace(stream, children=())
+    for child in stream.children:
+        yield replace(child, part=f"{stream.part}.{child.part}")
+
+
+def _rows_stream(
+    blob: Blob, name: str, rows: list[Any], limits: ReadLimits, records: Records | None = None
+) -> TableStream:
+    shape = Shape()
+    for start in range(0, len(rows), _LINES):
+        shape.add(rows[start : start + _LINES], limits.nesting, limits.columns)
+    plan = _plan(blob, shape, len(rows), limits)
+
+    def read(losses: Losses, _needed: tuple[str, ...]) -> Iterator[list[Any]]:
+        if records is not None:
+            records.count_losses(losses)
+        step = _rows_at_once(len(plan.names))
         for start in range(0, len(rows), step):
-            yield text_batch(rows[start : start + step], keys, names)
+            yield rows[start : start + step]
 
-    return TableStream(blob.name, "json", names, reading, None, notes, limits)
+    notes = () if records is None else records.notes
+    return NestedRecords(name, "json", plan, JsonValues(), read, limits).stream(notes)
 
 
 def _document(blob: Blob, charset: str, limits: ReadLimits) -> Records:
@@ -77,7 +102,10 @@ def _document(blob: Blob, charset: str, limits: ReadLimits) -> Records:
         raise UnreadableFile(blob.name, "JSON nested too deeply") from None
     except ValueError as problem:
         raise UnreadableFile(blob.name, "not valid JSON", str(problem)) from None
-    records = find_records(document)
+    try:
+        records = find_records(document)
+    except RecursionError:
+        raise UnreadableFile(blob.name, "JSON nested too deeply") from None
     if records is None or not any(records.rows):
         raise UnreadableFile(blob.name, "JSON without records")
     return records
@@ -88,35 +116,32 @@ def _document(blob: Blob, charset: str, limits: ReadLimits) -> Records:
 
 def _open_lines(blob: Blob, charset: str, limits: ReadLimits) -> TableStream:
     """Read in two passes: the columns must be known before the first row."""
-    keys: dict[str, None] = {}
-    rows = cells = bad = 0
+    shape = Shape()
+    rows = bad = 0
     for values, wrong in _line_blocks(blob, charset, Losses()):
-        collect_keys(values, keys)
+        shape.add(values, limits.nesting, limits.columns)
         rows += len(values)
-        cells += sum(map(len, values))
         bad += wrong
-        if len(keys) > limits.columns:
+        if shape.values is not None:
             break
     if not rows or bad > rows:
         raise UnreadableFile(blob.name, "not valid JSON", f"{bad} lines are not JSON objects")
-    _names(blob, list(keys), rows, cells, limits)
-    return json_lines_stream(blob, tuple(keys), limits, charset)
+    return json_lines_stream(blob, _plan(blob, shape, rows, limits), limits, charset)
 
 
 def json_lines_stream(
-    blob: Blob, keys: tuple[str, ...], limits: ReadLimits, charset: str = "utf-8"
+    blob: Blob, plan: NestedTable, limits: ReadLimits, charset: str = "utf-8", first_row: int = 0
 ) -> TableStream:
-    """Open JSON Lines whose keys are known."""
-    names, notes = unique_names(keys)
+    """Open JSON Lines whose columns are known."""
 
-    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
-        step = _rows_at_once(len(keys))
+    def read(losses: Losses, _needed: tuple[str, ...]) -> Iterator[list[Any]]:
+        step = _rows_at_once(len(plan.names))
         for values, wrong in _line_blocks(blob, charset, losses):
             losses.add("line is not JSON", wrong)
             for start in range(0, len(values), step):
-                yield text_batch(values[start : start + step], list(keys), names)
+                yield values[start : start + step]
 
-    return TableStream(blob.name, "jsonl", names, reading, None, notes, limits)
+    return NestedRecords(blob.name, "jsonl", plan, JsonValues(), read, limits, first_row).stream()
 
 
 def _line_blocks(
@@ -124,7 +149,7 @@ def _line_blocks(
 ) -> Iterator[tuple[list[dict[str, Any]], int]]:
     """Yield the objects of a few thousand lines, and how many lines are not JSON."""
     with text_stream(blob.open(), charset, losses) as lines:
-        while block := list(islice(lines, 5000)):
+        while block := list(islice(lines, _LINES)):
             yield parse_lines(block)
 
 
@@ -166,125 +191,56 @@ def _rows_at_once(columns: int) -> int:
     return max(1, min(50_000, 2_000_000 // max(1, columns)))
 
 
-def _names(
-    blob: Blob, keys: list[str], rows: int, cells: int, limits: ReadLimits
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if len(keys) > limits.columns:
+def _plan(blob: Blob, shape: Shape, rows: int, limits: ReadLimits) -> NestedTable:
+    if shape.values is not None or len(shape.keys) > limits.columns:
         raise UnreadableFile(blob.name, "too many columns", f"the limit is {limits.columns}")
-    if len(keys) > _WIDE and cells < 0.02 * rows * len(keys):
-        raise UnreadableFile(blob.name, "JSON records share no keys", f"{len(keys)} different keys")
-    return unique_names(keys)
+    keys, cells = len(shape.keys), sum(below.count for below in shape.keys.values())
+    if keys > _WIDE and cells < 0.02 * rows * keys:
+        raise UnreadableFile(blob.name, "JSON records share no keys", f"{keys} different keys")
+    return plan_tables(blob.name, shape, limits)
 
 
-@dataclass(slots=True)
-class Records:
-    """The rows of a document, and the keys of other values next to them."""
+class JsonValues:
+    """Takes values out of records as JSON has them; `types` are those of columns that have one."""
 
-    rows: list[dict[str, Any]]
-    other_keys: list[str] = field(default_factory=list)
+    def __init__(self, types: Mapping[str, pa.DataType] | None = None) -> None:
+        self._types = types or {}
 
+    def step(self, values: list[Any], key: str) -> list[Any]:
+        return [v.get(key) if type(v) is dict else None for v in values]
 
-def find_records(document: Any) -> Records | None:
-    """Find the records of a JSON document; None if it contains no table.
+    def explode(self, values: list[Any], is_map: bool) -> tuple[list[Any], Array]:
+        if is_map:
+            lists = [
+                [{"key": k, "value": each} for k, each in v.items()] if type(v) is dict else ()
+                for v in values
+            ]
+        else:
+            lists = [v if type(v) is list else () for v in values]
+        positions = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
+        return [item for each in lists for item in each], positions
 
-    Known forms: an array of objects, of arrays or of plain values; an object of equally long
-    arrays; an object of objects; a GeoJSON collection; any of these one level down; one object.
+    def column(self, values: list[Any], column: NestedColumn, losses: Losses) -> pa.Array:
+        dropped = (*((dict,) if column.drops_objects else ()),
+                   *((list,) if column.drops_lists else ()))  # fmt: skip
+        if dropped:
+            values = [None if type(v) in dropped else v for v in values]
+        if column.kept:
+            nested = sum(type(v) in (dict, list) for v in values)
+            losses.add(column.kept, nested, f"in column {column.name!r}")
+        kind = self._types.get(column.name)
+        return _text_column(values) if kind is None else pa.array(values, kind)
 
-    >>> find_records({"count": 1, "data": [{"a": 1}]})
-    Records(rows=[{'a': 1}], other_keys=['count'])
-    >>> find_records({"a": [1, 2], "b": [3, 4]}).rows
-    [{'a': 1, 'b': 3}, {'a': 2, 'b': 4}]
-    """
-    direct = _direct(document)
-    if direct is not None:
-        return Records(direct)
-    if not isinstance(document, dict):
-        return None
-    inner = [(key, rows) for key, value in document.items() if (rows := _direct(value)) is not None]
-    tables = [(key, rows) for key, rows in inner if isinstance(document[key], list)] or inner
-    if not tables:
-        return Records([document]) if document else None
-    key, rows = max(tables, key=lambda table: len(table[1]))
-    if len(rows) == 1 and not isinstance(document[key], list):
-        return Records([document])
-    return Records(rows, [other for other in document if other != key])
-
-
-def _direct(value: Any) -> list[dict[str, Any]] | None:
-    if isinstance(value, list):
-        return _from_list(value)
-    if isinstance(value, dict) and value:
-        if isinstance(value.get("features"), list) and value.get("type") == "FeatureCollection":
-            return [_feature(item) for item in value["features"] if isinstance(item, dict)]
-        items = list(value.values())
-        if all(isinstance(item, list) for item in items) and _are_columns(items):
-            return [dict(zip(value, row, strict=True)) for row in zip(*items, strict=True)]
-        if len(items) > 1 and all(isinstance(item, dict) and item for item in items):
-            return [{"key": key, **item} for key, item in value.items()]
-    return None
-
-
-def _are_columns(lists: list[list[Any]]) -> bool:
-    plain = not any(isinstance(item, dict) for items in lists for item in items)
-    return plain and len(set(map(len, lists))) == 1
-
-
-def _from_list(items: list[Any]) -> list[dict[str, Any]] | None:
-    if not items:
-        return None
-    if all(isinstance(item, dict) for item in items):
-        return items
-    if all(isinstance(item, list) for item in items):
-        return _from_arrays(items)
-    return [item if isinstance(item, dict) else {"value": item} for item in items]
-
-
-def _from_arrays(rows: list[list[Any]]) -> list[dict[str, Any]]:
-    """Arrays as rows; a first row of distinct texts is the header."""
-    head = rows[0]
-    named = (
-        len(rows) > 1
-        and all(isinstance(cell, str) and cell for cell in head)
-        and len(set(head)) == len(head)
-    )
-    width = max(map(len, rows))
-    names = list(head) if named else []
-    names += [f"column_{i}" for i in range(len(names) + 1, width + 1)]
-    return [dict(zip(names, row, strict=False)) for row in rows[named:]]
-
-
-def _feature(item: dict[str, Any]) -> dict[str, Any]:
-    properties = item.get("properties")
-    flat = dict(properties) if isinstance(properties, dict) else {}
-    for key in ("id", "geometry"):
-        if item.get(key) is not None:
-            flat.setdefault(key, item[key])
-    return flat
-
-
-def collect_keys(
-    rows: Iterable[dict[str, Any]], known: dict[str, None] | None = None
-) -> dict[str, None]:
-    """All keys, in order of first occurrence."""
-    seen = {} if known is None else known
-    for row in rows:
-        seen.update(dict.fromkeys(row))
-    return seen
-
-
-def text_batch(
-    rows: Sequence[dict[str, Any]], keys: Sequence[str], names: Sequence[str]
-) -> pa.RecordBatch:
-    """Convert rows to text columns: texts unchanged, numbers and booleans as JSON writes them.
-
-    >>> text_batch([{"a": 1, "b": [1]}, {"a": "x"}], ["a", "b"], ["a", "b"]).to_pydict()
-    {'a': ['1', 'x'], 'b': ['[1]', None]}
-    """
-    columns = [_text_column([row.get(key) for row in rows]) for key in keys]
-    return pa.RecordBatch.from_arrays(columns, names=list(names))
+    def finish(self, batch: pa.RecordBatch, _losses: Losses) -> pa.RecordBatch:
+        return batch
 
 
 def _text_column(values: list[Any]) -> pa.Array:
+    """Values as text: texts unchanged, numbers and booleans as JSON writes them.
+
+    >>> _text_column([1, "x", [1], None, True]).to_pylist()
+    ['1', 'x', '[1]', None, 'true']
+    """
     texts = [v if v is None or type(v) is str else _text(v) for v in values]
     try:
         return pa.array(texts, pa.string())
@@ -300,4 +256,4 @@ def _text(value: Any) -> str:
         return "false"
     if isinstance(value, int | float):
         return repr(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return (to_json_text(value) or "") if isinstance(value, dict | list) else str(value)

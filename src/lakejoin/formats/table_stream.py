@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakejoin.errors import LakejoinError, UnreadableFile
 from lakejoin.locations import Location
-from lakejoin.model import Dialect, FrameSource, Loss, ReadLimits, SourceFile
+from lakejoin.model import Dialect, FrameSource, Loss, ReadLimits, Skipped, SourceFile
 from lakejoin.values.plain_columns import Losses, plain_batch
 
 DEFAULT_LIMITS = ReadLimits()
@@ -28,7 +28,8 @@ class TableStream:
     """A table of a file, read batch by batch.
 
     `column_names` are unique. `losses` is complete once `batches()` is exhausted. `notes` say what
-    was changed without loss, such as a column's name.
+    was changed without loss, such as a column's name. `children` are the tables nested in its
+    records, at any depth, each of which names its `part` of the file.
     """
 
     name: str
@@ -38,7 +39,13 @@ class TableStream:
     dialect: Dialect | None = None
     notes: tuple[str, ...] = ()
     limits: ReadLimits = DEFAULT_LIMITS
+    children: tuple[TableStream, ...] = ()
+    part: str = ""
     _losses: Losses = field(default_factory=Losses)
+
+    def with_children(self) -> tuple[TableStream, ...]:
+        """This table and those nested in it."""
+        return (self, *self.children)
 
     @property
     def losses(self) -> list[Loss]:
@@ -51,9 +58,16 @@ class TableStream:
             yield plain_batch(batch, self.limits, self._losses)
 
 
+def with_nested(tables: Iterable[TableStream | Skipped]) -> Iterator[TableStream | Skipped]:
+    """The tables, each followed by those nested in its records."""
+    for table in tables:
+        yield from (table,) if isinstance(table, Skipped) else table.with_children()
+
+
 @dataclass(frozen=True, slots=True)
 class Table(FrameSource):
-    """A table in memory: its rows, the dialect of its file, and what was lost in reading.
+    """A table in memory: its rows, the dialect of its file, what was lost in reading, and as
+    `children` the tables nested in its records.
 
     >>> table = lakejoin.read("mine.csv")
     >>> table.column_names, table.rows.num_rows
@@ -66,6 +80,7 @@ class Table(FrameSource):
     dialect: Dialect | None = None
     losses: tuple[Loss, ...] = ()
     notes: tuple[str, ...] = ()
+    children: tuple[Table, ...] = ()
 
     @staticmethod
     def of(stream: TableStream) -> Table:
@@ -76,7 +91,10 @@ class Table(FrameSource):
         else:
             rows = pa.table({name: pa.array([], pa.string()) for name in stream.column_names})
         losses = tuple(stream.losses)
-        return Table(stream.name, stream.format, rows, stream.dialect, losses, stream.notes)
+        children = tuple(map(Table.of, stream.children))
+        return Table(
+            stream.name, stream.format, rows, stream.dialect, losses, stream.notes, children
+        )
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -11,10 +11,20 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from lakejoin.errors import MissingDependency, UnreadableFile
+from lakejoin.formats.json_files import JsonValues
+from lakejoin.formats.nested_arrow import (
+    ArrowValues,
+    open_nested,
+    pick_columns,
+    plan_arrow,
+    renamed_schema,
+)
+from lakejoin.formats.nested_shapes import NestedTable, Shape, plan_tables
+from lakejoin.formats.nested_tables import NestedRecords
 from lakejoin.formats.table_stream import Blob, TableStream, wrap_library_errors
 from lakejoin.model import ReadLimits
 from lakejoin.values.column_names import unique_names
-from lakejoin.values.plain_columns import Losses, repair_batch, to_json_text
+from lakejoin.values.plain_columns import Losses
 
 
 @contextmanager
@@ -30,22 +40,49 @@ def _parquet_file(blob: Blob) -> Iterator[Any]:
 
 
 def open_parquet(
-    blob: Blob, limits: ReadLimits, row_groups: tuple[int, ...] | None = None
+    blob: Blob,
+    limits: ReadLimits,
+    row_groups: tuple[int, ...] | None = None,
+    plan: NestedTable | None = None,
 ) -> TableStream:
+    """Open a Parquet file, or some row groups of it, whose tables are then known: `plan`."""
+    records, notes = _parquet_records(blob, limits, row_groups, plan)
+    return records.stream(notes)
+
+
+def plan_parquet(blob: Blob, limits: ReadLimits) -> NestedTable:
+    """The tables that a Parquet file becomes, for reading it in parts."""
+    return _parquet_records(blob, limits, None, None)[0].plan
+
+
+def _parquet_records(
+    blob: Blob, limits: ReadLimits, row_groups: tuple[int, ...] | None, plan: NestedTable | None
+) -> tuple[NestedRecords, tuple[str, ...]]:
     with _parquet_file(blob) as file:
-        raw, rows = file.schema_arrow.names, file.metadata.num_rows
+        schema, rows = file.schema_arrow, file.metadata.num_rows
         size = sum(_row_group_sizes(file))
-    names, notes = _names(blob, raw, limits)
+        before = range(row_groups[0] if row_groups else 0)
+        first_row = sum(file.metadata.row_group(i).num_rows for i in before)
+    names, notes = _names(blob, schema.names, limits)
     batch_rows = _batch_rows(rows, size, limits)
+    repeats = len(set(schema.names)) < len(names)
 
-    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
+    def read(_: Losses, needed: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        chosen = None if row_groups is None else list(row_groups)
+        stored = [schema.names[names.index(name)] for name in needed]
         with _parquet_file(blob) as file:
-            chosen = None if row_groups is None else list(row_groups)
-            batches = file.iter_batches(batch_rows, row_groups=chosen, use_threads=False)
-            for batch in batches:
-                yield repair_batch(batch.rename_columns(list(names)), losses)
+            if repeats or not needed:
+                for batch in file.iter_batches(batch_rows, row_groups=chosen, use_threads=False):
+                    yield pick_columns(batch, names, needed)
+                return
+            for batch in file.iter_batches(
+                batch_rows, row_groups=chosen, columns=stored, use_threads=False
+            ):
+                yield batch.select(stored).rename_columns(list(needed))
 
-    return TableStream(blob.name, "parquet", names, reading, None, notes, limits)
+    plan = plan or plan_arrow(blob.name, renamed_schema(schema, names), read, limits)
+    records = NestedRecords(blob.name, "parquet", plan, ArrowValues(), read, limits, first_row)
+    return records, notes
 
 
 def parquet_row_groups(blob: Blob) -> list[int]:
@@ -59,8 +96,8 @@ def _row_group_sizes(file: Any) -> list[int]:
     return [file.metadata.row_group(i).total_byte_size for i in groups]
 
 
-# The column names of a file, and its batches as they are stored.
-_Stored = tuple[list[str], "Iterator[pa.RecordBatch]"]
+# The schema of a file, and its batches as they are stored.
+_Stored = tuple[pa.Schema, "Iterator[pa.RecordBatch]"]
 
 
 def open_arrow(blob: Blob, limits: ReadLimits) -> TableStream:
@@ -82,16 +119,15 @@ def _open_stored(
     kind: str,
     opened: Callable[[Blob], AbstractContextManager[_Stored]],
 ) -> TableStream:
-    with opened(blob) as (raw, _batches):
-        names, notes = _names(blob, raw, limits)
+    with opened(blob) as (schema, _batches):
+        names, notes = _names(blob, schema.names, limits)
 
-    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
-        with opened(blob) as (_columns, batches):
+    def read(_: Losses, needed: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        with opened(blob) as (_schema, batches):
             for batch in batches:
-                for rows in _slices(batch, names, limits):
-                    yield repair_batch(rows, losses)
+                yield from _slices(pick_columns(batch, names, needed), limits)
 
-    return TableStream(blob.name, kind, names, reading, None, notes, limits)
+    return open_nested(blob.name, kind, renamed_schema(schema, names), read, limits, notes)
 
 
 @contextmanager
@@ -100,7 +136,7 @@ def _arrow_file(blob: Blob) -> Iterator[_Stored]:
         source = pa.memory_map(where) if isinstance(where, str) else where
         with pa.ipc.open_file(source) as file:
             batches = (file.get_batch(i) for i in range(file.num_record_batches))
-            yield file.schema.names, map(_validated, batches)
+            yield file.schema, map(_validated, batches)
 
 
 @contextmanager
@@ -110,7 +146,7 @@ def _arrow_stream(blob: Blob) -> Iterator[_Stored]:
         blob.open() as source,
         pa.ipc.open_stream(source) as stream,
     ):
-        yield stream.schema.names, map(_validated, stream)
+        yield stream.schema, map(_validated, stream)
 
 
 @contextmanager
@@ -119,7 +155,7 @@ def _orc_file(blob: Blob) -> Iterator[_Stored]:
 
     with wrap_library_errors(blob, "damaged ORC file"), blob.random_access() as where:
         file = orc.ORCFile(where)
-        yield file.schema.names, map(file.read_stripe, range(file.nstripes))
+        yield file.schema, map(file.read_stripe, range(file.nstripes))
 
 
 def _names(
@@ -159,14 +195,11 @@ def _batch_rows(rows: int, size: int, limits: ReadLimits) -> int:
     return int(min(100_000, max(256, limits.batch_bytes // per_row)))
 
 
-def _slices(
-    batch: pa.RecordBatch, names: tuple[str, ...], limits: ReadLimits
-) -> Iterator[pa.RecordBatch]:
+def _slices(batch: pa.RecordBatch, limits: ReadLimits) -> Iterator[pa.RecordBatch]:
     """Split a stored batch into slices of bounded size."""
-    renamed = batch.rename_columns(list(names))
     step = _batch_rows(batch.num_rows, batch.get_total_buffer_size(), limits)
     for start in range(0, batch.num_rows, step):
-        yield renamed.slice(start, step)
+        yield batch.slice(start, step)
 
 
 _ROWS = 20_000
@@ -185,15 +218,20 @@ def open_avro(blob: Blob, limits: ReadLimits) -> TableStream:
     fields = _fields(schema)
     if len(fields) > limits.columns:
         raise UnreadableFile(blob.name, "too many columns", f"the limit is {limits.columns}")
-    names, notes = unique_names([name for name, _ in fields])
 
-    def reading(_: Losses) -> Iterator[pa.RecordBatch]:
+    def read(_: Losses, _needed: tuple[str, ...]) -> Iterator[list[dict[str, Any]]]:
         with wrap_library_errors(blob, "damaged Avro file"), blob.open() as file:
             records = iter(fastavro.reader(file))
             while rows := list(islice(records, _ROWS)):
-                yield _batch(rows, fields, names)
+                yield rows if isinstance(rows[0], dict) else [{"value": row} for row in rows]
 
-    return TableStream(blob.name, "avro", names, reading, None, notes, limits)
+    shape = Shape(1, objects=1, keys={name: Shape() for name, _ in fields})
+    nested = {name for name, kind in fields if kind is None}
+    for rows in read(Losses(), ()) if nested else ():
+        shape.add([{k: v for k, v in r.items() if k in nested} for r in rows], limits.nesting)
+    plan = plan_tables(blob.name, shape, limits)
+    kinds = {name: kind for name, kind in fields if kind is not None}
+    return NestedRecords(blob.name, "avro", plan, JsonValues(kinds), read, limits).stream()
 
 
 def _fields(schema: Any) -> list[tuple[str, pa.DataType | None]]:
@@ -239,17 +277,3 @@ def _logical_type(kind: dict[str, Any]) -> pa.DataType | None:
     if name == "decimal":
         return pa.decimal128(min(38, int(kind["precision"])), int(kind.get("scale", 0)))
     return known.get(name)
-
-
-def _batch(
-    rows: list[Any], fields: list[tuple[str, pa.DataType | None]], names: tuple[str, ...]
-) -> pa.RecordBatch:
-    records = rows if isinstance(rows[0], dict) else [{"value": row} for row in rows]
-    columns = []
-    for name, kind in fields:
-        values = [record.get(name) for record in records]
-        if kind is None:
-            columns.append(pa.array([to_json_text(v) for v in values], pa.string()))
-        else:
-            columns.append(pa.array(values, kind))
-    return pa.RecordBatch.from_arrays(columns, names=list(names))

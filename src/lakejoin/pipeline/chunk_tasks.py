@@ -17,6 +17,7 @@ from typing import Any
 
 from lakejoin.errors import MissingDependency, UnreadableFile, is_disk_full
 from lakejoin.formats.file_chunks import ChunkPlan, FileChunk, open_chunk, scan_chunk
+from lakejoin.formats.table_stream import TableStream
 from lakejoin.locations import Location
 from lakejoin.model import (
     Dialect,
@@ -36,7 +37,7 @@ from lakejoin.pipeline.segment_tasks import (
     watch_reader,
 )
 from lakejoin.pipeline.task_progress import ProgressReporter, find_suspects
-from lakejoin.pipeline.united_tables import EncodedRows, UnitedColumns, unite_table
+from lakejoin.pipeline.united_tables import EncodedRows, UnitedColumns, unite_table, unite_tables
 from lakejoin.sources.delta_tables import open_delta_table
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.values.column_encoder import ColumnChunk
@@ -45,7 +46,8 @@ from lakejoin.values.column_encoder import ColumnChunk
 @dataclass(frozen=True, slots=True)
 class ParsedChunk:
     """A parsed chunk, or some files of a logical table, of which `source` is the first; and the
-    file with its columns. `unread` files could not be read, `partial` columns are not in all."""
+    file with its columns. `unread` files could not be read, `partial` columns are not in all.
+    `part` names a table that is nested in the records."""
 
     source: SourceFile
     chunk_index: int
@@ -60,6 +62,7 @@ class ParsedChunk:
     notes: tuple[str, ...] = ()
     partial: tuple[str, ...] = ()
     unread: int = 0
+    part: str = ""
 
     def encoded_rows(self, constants: tuple[tuple[str, str | None], ...] = ()) -> EncodedRows:
         """The rows, with these columns of one value each."""
@@ -69,7 +72,9 @@ class ParsedChunk:
             return _read_column(ArrayFile(Location.of(self.uri), self.record), index)
 
         about = (self.format, self.dialect, self.losses, self.notes)
-        return EncodedRows(self.rows, self.names, column, *about, constants, self.partial)
+        return EncodedRows(
+            self.rows, self.names, column, *about, constants, self.partial, self.part
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,7 @@ def scan_cut(job: Job, batch: int, item: tuple[ChunkPlan, int]) -> Iterator[tupl
     reporter = ProgressReporter(job.scratch, batch)
     reporter.begin_file(0, split.source.name)
     try:
-        (scan,) = watch_reader(job, (scan_chunk(split, n) for n in (cut,)))
+        (scan,) = watch_reader(job, (scan_chunk(split, n, job.limits) for n in (cut,)))
         yield "scan", (split.source.name, cut, scan)
     except Exception:  # noqa: BLE001 (reading the whole file reports the problem)
         yield "broken", split.source.name
@@ -105,9 +110,9 @@ def parse_chunk(job: Job, batch: int, chunk: FileChunk) -> Iterator[tuple[str, A
     reporter.begin_file(0, chunk.source.name)
     begin = time.perf_counter()
     try:
-        parsed = _parse(job, batch, chunk, reporter.note.attempt)
-        yield "chunk", parsed
-        reporter.add_cells(parsed.rows * len(parsed.names))
+        for parsed in _parse(job, batch, chunk, reporter.note.attempt):
+            yield "chunk", parsed
+            reporter.add_cells(parsed.rows * len(parsed.names))
     except Exception as problem:
         if is_disk_full(problem):
             raise
@@ -116,10 +121,18 @@ def parse_chunk(job: Job, batch: int, chunk: FileChunk) -> Iterator[tuple[str, A
     reporter.finish()
 
 
-def _parse(job: Job, batch: int, chunk: FileChunk, attempt: str) -> ParsedChunk:
-    stream = open_chunk(chunk, job.limits)
+def _parse(job: Job, batch: int, chunk: FileChunk, attempt: str) -> list[ParsedChunk]:
+    """The rows of a chunk, and those of the tables nested in its records: all or nothing."""
+    streams = open_chunk(chunk, job.limits).with_children()
+    return [
+        _parse_stream(job, chunk, stream, f"chunk-{batch:06d}-{attempt}-{number}.lj")
+        for number, stream in enumerate(streams)
+    ]
+
+
+def _parse_stream(job: Job, chunk: FileChunk, stream: TableStream, name: str) -> ParsedChunk:
     encoders, rows = encode_stream(job, stream)
-    location = job.scratch / f"chunk-{batch:06d}-{attempt}.lj"
+    location = job.scratch / name
     record = _write_columns(location, len(encoders), lambda index: encoders[index].to_chunk())
     about = (stream.format, stream.dialect, tuple(stream.losses), stream.notes)
     return ParsedChunk(
@@ -131,6 +144,7 @@ def _parse(job: Job, batch: int, chunk: FileChunk, attempt: str) -> ParsedChunk:
         rows,
         stream.column_names,
         *about,
+        part=stream.part,
     )
 
 
@@ -158,8 +172,11 @@ def parse_group(job: Job, batch: int, table: LogicalTable) -> Iterator[tuple[str
             yield "skipped", (table.name, outcome)
         else:
             runs.append(outcome)
-    unread = len(table.files) - len(runs)
-    yield "chunk", _write_runs(job, f"{batch:06d}-{reporter.note.attempt}", table, runs, unread)
+    unread = len(table.files) - sum(not run.part for run in runs)
+    for number, part in enumerate(dict.fromkeys(["", *(run.part for run in runs)])):
+        name = f"{batch:06d}-{reporter.note.attempt}-{number}"
+        some = [run for run in runs if run.part == part]
+        yield "chunk", _write_runs(job, name, table, some, unread, part)
     yield "seconds", {"read": time.perf_counter() - begin}
     reporter.finish()
 
@@ -192,7 +209,12 @@ def parse_stream(job: Job, batch: int, item: tuple[LogicalTable, int]) -> Iterat
 
 
 def _write_runs(
-    job: Job, name: str, table: LogicalTable, runs: Sequence[EncodedRows], unread: int
+    job: Job,
+    name: str,
+    table: LogicalTable,
+    runs: Sequence[EncodedRows],
+    unread: int,
+    part: str = "",
 ) -> ParsedChunk:
     columns = UnitedColumns(runs)
     rules = job.options.rules
@@ -201,7 +223,7 @@ def _write_runs(
     record = _write_columns(
         location, len(names), lambda index: columns.encode(names[index], rules).to_chunk()
     )
-    merged = unite_table(table, runs, rules)
+    merged = unite_table(table, runs, rules, part=part)
     return ParsedChunk(
         table.files[0].file,
         0,
@@ -216,6 +238,7 @@ def _write_runs(
         runs[0].notes if runs else (),
         columns.partial,
         unread,
+        part,
     )
 
 
@@ -235,8 +258,9 @@ def assemble_table(job: Job, batch: int, assembly: Assembly) -> Iterator[tuple[s
     source = assembly.source
     try:
         runs = [chunk.encoded_rows(constants) for chunk, constants in assembly.chunks]
-        unread = sum(chunk.unread for chunk, _ in assembly.chunks)
-        segments.add(unite_table(source, runs, job.options.rules, unread))
+        unread = sum(chunk.unread for chunk, _ in assembly.chunks if not chunk.part)
+        for table in unite_tables(source, runs, job.options.rules, unread):
+            segments.add(table)
     except (MemoryError, ValueError) as problem:  # one bad file must not stop the job
         segments.abandon()
         detail = f"{type(problem).__name__}: {problem}"[:300]

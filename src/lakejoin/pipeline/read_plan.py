@@ -49,7 +49,7 @@ def read_lake(
     outcomes = rounds.run(runner, work, stage)
     parsed = _parsed_chunks(outcomes)
     # A large file of a logical table that cannot be cut after all is read as a whole.
-    broken = {name for name, pieces in chunks.items() if len(parsed.get(name, ())) < len(pieces)}
+    broken = {name for name, pieces in chunks.items() if _count_main(parsed, name) < len(pieces)}
     again: list[Work] = [
         ("group", replace(table, files=(member,)))
         for table in tables
@@ -113,6 +113,11 @@ def _group_work(table: LogicalTable, group: tuple[TableFile, ...], chunk_bytes: 
     if table.composition.kind == "delta" and not is_plain_file(table, group[0]):
         return "stream", (files, chunk_bytes)
     return "group", files
+
+
+def _count_main(parsed: Mapping[str, Sequence[ParsedChunk]], name: str) -> int:
+    """How many chunks of a file were parsed, apart from the tables nested in its records."""
+    return sum(not chunk.part for chunk in parsed.get(name, ()))
 
 
 def _parsed_chunks(outcomes: Sequence[Outcome]) -> dict[str, list[ParsedChunk]]:

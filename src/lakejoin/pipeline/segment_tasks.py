@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.formats.file_reader import open_tables, open_tables_isolated
-from lakejoin.formats.table_stream import Blob, TableStream
+from lakejoin.formats.table_stream import Blob, TableStream, with_nested
 from lakejoin.model import (
     LogicalTable,
     Skipped,
@@ -27,7 +27,7 @@ from lakejoin.model import (
 from lakejoin.pipeline.job import Job, receive_encoder
 from lakejoin.pipeline.options import index_components
 from lakejoin.pipeline.task_progress import ProgressReporter, Suspects, find_suspects
-from lakejoin.pipeline.united_tables import EncodedRows, unite_table
+from lakejoin.pipeline.united_tables import EncodedRows, unite_tables
 from lakejoin.sources.table_files import is_plain_file, open_table_file
 from lakejoin.store.index_records import SegmentRecord
 from lakejoin.store.meaning_vectors import StoredVectorEncoder, all_store_vectors
@@ -101,9 +101,10 @@ def read_files(job: Job, batch: int, sources: list[Source]) -> Iterator[tuple[st
                     yield "skipped", (source.name, outcome)
                 else:
                     runs.append(outcome)
-            unread = len(source.files) - len(runs)
+            unread = len(source.files) - sum(not run.part for run in runs)
             if runs or not source.files:
-                segments.add(unite_table(source, runs, job.options.rules, unread))
+                for united in unite_tables(source, runs, job.options.rules, unread):
+                    segments.add(united)
             position += len(source.files)
             continue
         reporter.begin_file(position, source.name)
@@ -125,21 +126,23 @@ def read_files(job: Job, batch: int, sources: list[Source]) -> Iterator[tuple[st
 def encode_files(
     job: Job, table: LogicalTable, reporter: ProgressReporter, deadly: Suspects, first: int = 0
 ) -> Iterator[EncodedRows | Skipped]:
-    """The rows of each file of a logical table, whose position in the batch begins at `first`; a
-    file that cannot be read is skipped, and none of its rows is used."""
+    """The rows of each file of a logical table, whose position in the batch begins at `first`, and
+    those of the tables nested in it; a file that cannot be read is skipped, and none of its rows is
+    used."""
     for position, member in enumerate(table.files, start=first):
         reporter.begin_file(position, member.file.name)
-        rows = _encode_member(job, table, member, deadly.contains(position))
-        if isinstance(rows, Skipped):
+        runs = _encode_member(job, table, member, deadly.contains(position))
+        if isinstance(runs, Skipped):
             reporter.end_file(0, 1)
+            yield runs
         else:
-            reporter.end_file(rows.rows * len(rows.names), 0)
-        yield rows
+            reporter.end_file(sum(run.rows * len(run.names) for run in runs), 0)
+            yield from runs
 
 
 def _encode_member(
     job: Job, table: LogicalTable, member: TableFile, deadly: bool
-) -> EncodedRows | Skipped:
+) -> list[EncodedRows] | Skipped:
     file = member.file
     constants = tuple(zip(table.composition.keys, member.partition, strict=False))
 
@@ -148,7 +151,9 @@ def _encode_member(
         encoders.reverse()  # frees each encoder's memory when its column is done
         columns = [encoders.pop().to_chunk() for _ in range(len(encoders))]
         about = (stream.format, stream.dialect, tuple(stream.losses), stream.notes)
-        return EncodedRows(rows, stream.column_names, columns.__getitem__, *about, constants)
+        return EncodedRows(
+            rows, stream.column_names, columns.__getitem__, *about, constants, part=stream.part
+        )
 
     again = partial(open_tables_isolated, Blob.of_file(file), job.limits)
     streams = _encode_streams(
@@ -159,9 +164,13 @@ def _encode_member(
         again if is_plain_file(table, member) else None,
         encode,
     )
-    tables = list(streams)
-    if len(tables) == 1:
-        return tables[0]
+    runs: list[EncodedRows] = []
+    for outcome in streams:
+        if isinstance(outcome, Skipped):
+            return outcome
+        runs.append(outcome)
+    if sum(not run.part for run in runs) == 1:
+        return runs
     return Skipped(file.name, "several tables inside", "a file of a larger table must be one table")
 
 
@@ -215,7 +224,7 @@ def _encode_streams(
     failure: Exception | None = None
     if not deadly:
         try:
-            for stream in watch_reader(job, open_first()):
+            for stream in with_nested(watch_reader(job, open_first())):
                 yield encode_or_skip(stream, watched=True)
                 done.add(stream.name)
             return
@@ -229,7 +238,7 @@ def _encode_streams(
         yield Skipped(file.name, "reader died" if failure is None else "reader failed", detail)
         return
     try:
-        for stream in open_again():
+        for stream in with_nested(open_again()):
             if stream.name not in done:
                 yield encode_or_skip(stream, watched=False)
     except (UnreadableFile, MissingDependency) as problem:

@@ -30,7 +30,8 @@ class EncodedRows:
     """Some rows of a table; `column` reads one of the columns `names`, encoded on its own.
 
     `constants` are columns with the same value, or a null, in every row. `partial` are the columns
-    that some of the files that the rows are from do not have.
+    that some of the files that the rows are from do not have. `part` names a table that is nested
+    in the records of a file.
     """
 
     rows: int
@@ -42,6 +43,7 @@ class EncodedRows:
     notes: tuple[str, ...] = ()
     constants: tuple[tuple[str, str | None], ...] = ()
     partial: tuple[str, ...] = ()
+    part: str = ""
 
 
 @dataclass(slots=True)
@@ -123,14 +125,26 @@ def _repeated(value: str | None, rows: int) -> ColumnChunk:
     return ColumnChunk(texts, np.full(rows, cell, np.uint8))
 
 
-def unite_table(
+def unite_tables(
     source: Source, runs: Sequence[EncodedRows], rules: ValueRules, unread: int = 0
+) -> Iterator[TableData]:
+    """The table of a source, then those that are nested in its records."""
+    for part in dict.fromkeys(["", *(run.part for run in runs)]):
+        yield unite_table(source, [run for run in runs if run.part == part], rules, unread, part)
+
+
+def unite_table(
+    source: Source,
+    runs: Sequence[EncodedRows],
+    rules: ValueRules,
+    unread: int = 0,
+    part: str = "",
 ) -> TableData:
     """One table of all runs; `unread` files of it could not be read."""
     logical = source if isinstance(source, LogicalTable) else None
-    columns = UnitedColumns(runs, () if logical is None else logical.columns)
+    columns = UnitedColumns(runs, () if logical is None or part else logical.plain_columns)
     return TableData(
-        source.name,
+        f"{source.name}#{part}" if part else source.name,
         source.name,
         sum(run.rows for run in runs),
         _finished(columns, rules),

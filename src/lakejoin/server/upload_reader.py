@@ -120,7 +120,7 @@ class _UploadReader:
 
     def _streams(self) -> Iterator[TableStream | Skipped]:
         from lakejoin.formats.file_reader import open_tables_in_process, wrap_reader_errors
-        from lakejoin.formats.table_stream import Blob
+        from lakejoin.formats.table_stream import Blob, with_nested
 
         path = self.path
         limits = ReadLimits(
@@ -134,7 +134,7 @@ class _UploadReader:
         blob = Blob(self.name, self.name, lambda: path.open("rb"), size, str(path))
         try:
             with wrap_reader_errors(self.name):
-                yield from open_tables_in_process(blob, limits)
+                yield from with_nested(open_tables_in_process(blob, limits))
         except UnreadableFile as error:
             raise Problem("input", str(error)) from None
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from lakejoin.errors import MissingDependency, UnreadableFile
+from lakejoin.formats.nested_arrow import open_nested, renamed_schema
 from lakejoin.formats.table_stream import TableStream, first_line_of
 from lakejoin.locations import Location, split_query
 from lakejoin.model import Composition, LogicalTable, ReadLimits, SourceFile, TableFile
 from lakejoin.sources.partitioned_folders import stamp_text
 from lakejoin.values.column_names import unique_names
-from lakejoin.values.plain_columns import Losses, print_array, repair_batch
+from lakejoin.values.plain_columns import Losses, print_array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +29,8 @@ _PLAIN_FEATURES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 def list_delta_table(name: str, folder: Location, as_of: datetime | None = None) -> LogicalTable:
     """The newest version of the Delta table in a folder, or that of a moment."""
     table = _open(name, folder.uri, None)
+    from deltalake.schema import PrimitiveType
+
     if as_of is not None:
         first = _first_commit(name, table)
         if as_of < first:
@@ -35,6 +38,7 @@ def list_delta_table(name: str, folder: Location, as_of: datetime | None = None)
         table.load_as_version(as_of)
     version, schema = table.version(), table.schema()
     columns = tuple(field.name for field in schema.fields)
+    nested = tuple(f.name for f in schema.fields if not isinstance(f.type, PrimitiveType))
     keys = tuple(table.metadata().partition_columns)
     files, size = _files(name, folder, table, keys)
     stamp = stamp_text(f"delta {table.metadata().id} {version}")
@@ -43,9 +47,18 @@ def list_delta_table(name: str, folder: Location, as_of: datetime | None = None)
         # Read by delta-rs as a whole, since rows of its files may be deleted or columns renamed.
         whole = SourceFile(name, folder.uri, size, stamp)
         return LogicalTable(
-            name, folder.uri, size, stamp, composition, (TableFile(whole),), columns
+            name,
+            folder.uri,
+            size,
+            stamp,
+            composition,
+            (TableFile(whole),),
+            columns,
+            nested=nested,
         )
-    return LogicalTable(name, folder.uri, size, stamp, composition, tuple(files), columns)
+    return LogicalTable(
+        name, folder.uri, size, stamp, composition, tuple(files), columns, nested=nested
+    )
 
 
 def _first_commit(name: str, table: Any) -> datetime:
@@ -91,20 +104,23 @@ def _files(
 
 def open_delta_table(table: LogicalTable, limits: ReadLimits) -> TableStream:
     """All rows of a Delta table, in no certain order, without deleted ones and under the names that
-    columns have now."""
+    columns have now. Lists stay text: a table of them needs rows that come in the same order twice.
+    """
+    import pyarrow as pa
+
     names, notes = unique_names(list(table.columns))
+    opened = _open(table.name, table.uri, int(table.composition.version))
 
-    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        opened = _open(table.name, table.uri, int(table.composition.version))
+    def read(_: Losses, needed: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        stored = [table.columns[names.index(name)] for name in needed] or list(table.columns)
         try:
-            for batch in pa.RecordBatchReader.from_stream(opened.scan(list(table.columns))):
-                yield repair_batch(batch.rename_columns(list(names)), losses)
+            for batch in pa.RecordBatchReader.from_stream(opened.scan(stored)):
+                yield batch.rename_columns(list(needed or names))
         except Exception as problem:  # the library raises errors of many kinds
             raise UnreadableFile(table.name, DAMAGED_DELTA, first_line_of(problem)) from problem
 
-    return TableStream(table.name, "delta", names, reading, None, notes, limits)
+    schema = renamed_schema(pa.schema(opened.schema().to_arrow()), names)
+    return open_nested(table.name, "delta", schema, read, limits, notes, lists=False)
 
 
 def _open(name: str, uri: str, version: int | None) -> Any:

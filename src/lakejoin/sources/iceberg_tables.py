@@ -10,13 +10,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import MissingDependency, UnreadableFile
+from lakejoin.formats.nested_arrow import open_nested, pick_columns, renamed_schema
 from lakejoin.formats.table_stream import TableStream, first_line_of
 from lakejoin.locations import Location
 from lakejoin.model import Composition, LogicalTable, ReadLimits, SourceFile, TableFile
 from lakejoin.sources.delta_tables import NO_VERSION
 from lakejoin.sources.partitioned_folders import stamp_text
 from lakejoin.values.column_names import unique_names
-from lakejoin.values.plain_columns import Losses, repair_batch
+from lakejoin.values.plain_columns import Losses
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,30 +75,30 @@ def list_iceberg_table(
         tuple(field.name for field in schema.fields),
         metadata.uri,
         opened.snapshot,
+        tuple(field.name for field in schema.fields if not field.field_type.is_primitive),
     )
 
 
 def open_iceberg_file(table: LogicalTable, file: SourceFile, limits: ReadLimits) -> TableStream:
     """The live rows of a data file, under the names and types that its table has now."""
     names, notes = unique_names(list(table.columns))
+    opened = _open(table.name, table.metadata, table.snapshot)
 
-    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
+    def read(_: Losses, needed: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         from pyiceberg.io.pyarrow import ArrowScan
 
         try:
-            opened = _open(table.name, table.metadata, table.snapshot)
             scan = opened.scan
             rows = ArrowScan(
                 opened.table.metadata, opened.table.io, scan.projection(), scan.row_filter
             ).to_record_batches([opened.tasks[file.uri]])
             for batch in rows:
-                yield repair_batch(batch.rename_columns(list(names)), losses)
-        except UnreadableFile:
-            raise
+                yield pick_columns(batch, names, needed)
         except Exception as problem:  # the library raises errors of many kinds
             raise UnreadableFile(file.name, DAMAGED_ICEBERG, first_line_of(problem)) from problem
 
-    return TableStream(file.name, "iceberg", names, reading, None, notes, limits)
+    schema = renamed_schema(opened.scan.projection().as_arrow(), names)
+    return open_nested(file.name, "iceberg", schema, read, limits, notes)
 
 
 def _below(path: str) -> str:

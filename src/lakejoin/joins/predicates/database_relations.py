@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lakejoin.errors import InputError, UnreadableFile
 from lakejoin.formats.file_reader import open_tables, wrap_reader_errors
-from lakejoin.formats.table_stream import Table
+from lakejoin.formats.table_stream import Table, with_nested
 from lakejoin.joins.join_report import loss_texts
 from lakejoin.joins.options import Progress
 from lakejoin.joins.predicates.column_references import NamedTable
@@ -153,7 +153,7 @@ def read_tables(
         report(f"reading file {number:,} of {len(files):,}")
         try:
             with wrap_reader_errors(file.name):
-                for stream in open_tables(file):
+                for stream in with_nested(open_tables(file)):
                     if isinstance(stream, Skipped):
                         skipped.append(stream)
                     else:

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.engines.distance import DistanceLimit, PointSetSearch, parse_distance
+from lakejoin.engines.distance import DistanceLimit, PointSetSearch, parse_distance, vector_distance
 from lakejoin.engines.distance.distance_methods import METRICS
 from lakejoin.engines.hits import ExcludedColumns
 from lakejoin.errors import InputError
 from lakejoin.locations import Location
 from lakejoin.model import Array
+from lakejoin.store import indexed_vectors
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.distance_limits import EARTH_RADIUS
 from lakejoin.store.point_detection import PointSet, distinct_points
@@ -220,7 +221,7 @@ def test_sets_of_several_blocks_with_much_that_is_open(centre: tuple[float, floa
 @st.composite
 def _vectors(draw: st.DrawFn) -> tuple[Array, list[list[Array]], DistanceLimit, str]:
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
-    dimension = draw(st.sampled_from([2, 3, 20]))
+    dimension = draw(st.sampled_from([2, 3, 8, 9, 20, 70, 300]))
     scale = draw(st.sampled_from([1.0, 1e-9, 1e9]))
     whole = draw(st.booleans())
 
@@ -232,9 +233,14 @@ def _vectors(draw: st.DrawFn) -> tuple[Array, list[list[Array]], DistanceLimit, 
     metric = draw(st.sampled_from(METRICS["vector"][:3]))
     amount = draw(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5]))
     within = DistanceLimit(amount if metric == "angular" else amount * scale)
-    sizes = st.sampled_from([1, 3, 25])
+    if metric != "angular":  # as far apart as these vectors are, in any dimension
+        apart = dimension if metric == "l1" else dimension**0.5
+        within = draw(st.sampled_from([within, DistanceLimit(amount * scale * apart / 2)]))
+    sizes = st.sampled_from([1, 3, 25, 150])
     segments = [[cloud(draw(sizes)) for _ in range(draw(st.integers(1, 3)))] for _ in range(2)]
-    mine = np.vstack([cloud(draw(sizes)), np.zeros((1, dimension))])
+    mine = np.vstack([cloud(draw(st.sampled_from([1, 3, 12]))), np.zeros((1, dimension))])
+    copied = draw(st.integers(0, 2))
+    mine = np.vstack([mine, segments[0][0][:copied], [[math.nan] * dimension]])
     return mine, segments, within, metric
 
 
@@ -242,7 +248,46 @@ def _vectors(draw: st.DrawFn) -> tuple[Array, list[list[Array]], DistanceLimit, 
 @given(_vectors())
 def test_vectors(vectors: tuple[Array, list[list[Array]], DistanceLimit, str]) -> None:
     mine, segments, within, metric = vectors
-    check(mine, segments, "vector", within, metric, leasts=(1, 2, len(mine)))
+    check(mine, segments, "vector", within, metric, leasts=(1, 2, len(mine)), ks=(None, 2))
+
+
+@pytest.mark.parametrize(("metric", "limit"), [("angular", 3.5), ("l2", 1e300), ("l1", 1e300)])
+def test_a_limit_beyond_all_vectors(metric: str, limit: float, monkeypatch: Any) -> None:
+    monkeypatch.setattr(indexed_vectors, "SCANNED", 0)
+    sets = [np.eye(9)[:3], np.eye(9)[:1]]
+    check(np.eye(9), [sets], "vector", DistanceLimit(limit), metric)
+
+
+def test_sets_are_dropped_by_their_bounds() -> None:
+    """Where few pairs are near, most of the work is bounds; the excluded sets are not counted."""
+    random = np.random.default_rng(3)
+    centres = random.normal(size=(40, 12))
+    sets = [c + 0.01 * random.normal(size=(100, 12)) for c in centres]
+    points = opened("vector", sets)
+    found = PointSetSearch([points]).search(sets[5][:50], "vector", DistanceLimit(0.1), "l2")
+    assert found.column.tolist() == [5]
+    assert set(found.counters.methods) <= {"tree", "flat"}
+    assert found.counters.verified < 5_000
+    excluded = ExcludedColumns([np.array([5])])
+    found = PointSetSearch([points]).search(
+        sets[5][:50], "vector", DistanceLimit(0.1), "l2", excluded=excluded
+    )
+    assert len(found) == 0
+
+
+@pytest.mark.parametrize("dear_scan", [False, True])
+@QUICK
+@given(_vectors())
+def test_vectors_in_compact_form(
+    dear_scan: bool, vectors: tuple[Array, list[list[Array]], DistanceLimit, str]
+) -> None:
+    """Also where all pairs are candidates, and would be scanned."""
+    mine, segments, within, metric = vectors
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(indexed_vectors, "SCANNED", 0)
+        if dear_scan:
+            patch.setattr(vector_distance, "SCAN", 1e9)
+        check(mine, segments, "vector", within, metric, leasts=(1, 2, len(mine)), ks=(None, 2))
 
 
 def test_vectors_of_two_numbers_may_be_places() -> None:

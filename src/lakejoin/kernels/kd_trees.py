@@ -223,6 +223,33 @@ def _select_middle(
             return
 
 
+NEAR_POINTS = 32  # points per leaf of `order_leaves`
+
+
+@kernel
+def order_leaves(points: Array, order: Array) -> None:
+    """Order the points so that the leaves of a tree, of 32 points each, are near each other.
+
+    Nodes are split as by `split_leaves`, along the axis in which they are longest.
+    """
+    count = order.shape[0]
+    stack = np.empty((_DEEP, 2), dtype=np.int64)
+    stack[0, 0], stack[0, 1] = 0, (count + NEAR_POINTS - 1) // NEAR_POINTS
+    top = 1
+    while top > 0:
+        top -= 1
+        low, high = stack[top, 0], stack[top, 1]
+        if high - low < 2:
+            continue
+        mid = split_leaves(low, high)
+        begin, end = low * NEAR_POINTS, min(high * NEAR_POINTS, count)
+        axis = _longest_axis(points, order, begin, end)
+        _select_middle(points, order, begin, end, mid * NEAR_POINTS, axis)
+        stack[top, 0], stack[top, 1] = low, mid
+        stack[top + 1, 0], stack[top + 1, 1] = mid, high
+        top += 2
+
+
 @kernel
 def build_point_tree(points: Array, order: Array, axes: Array) -> None:
     """Order the points; `axes` gets the axis of each range at the position of its middle."""

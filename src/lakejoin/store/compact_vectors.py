@@ -15,6 +15,10 @@ as long as the matrix A of the axes makes no vector longer, I - A'A has a square
 x is |R x|, and |A x|^2 + |R x|^2 = |x|^2 as before. So the axes are shortened below 1 by more than
 rounding can lengthen them.
 
+Vectors that are compared by the sum of differences (L1) keep their own elements, those that vary
+most first, in place of coordinates on principal axes; the rest is the sum of the others. The bound
+is then |a - b| + |r - s| - e with sums in place of lengths.
+
 The points are in kd-tree order (`kernels/kd_trees.py`), in leaves of 64, and every node has
 a bounding box.
 """
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
 
 AXES = 64  # coordinates stored; all of them in fewer dimensions, fewer for few vectors
+ELEMENTS = 256  # elements stored for sums of differences
 WIDE = 16  # coordinates that the tree and its boxes use
 LEAF = 64  # as in kernels/kd_trees.py
 _SAMPLE = 16_384  # vectors from which the axes are computed
@@ -63,7 +68,7 @@ class VectorSource(Protocol):
         """The number of elements of each vector."""
 
     def take(self, ids: Array) -> Array:
-        """The vectors with these ids, one row of float32 each."""
+        """The vectors with these ids, one row each; float32, or float64 if only they are exact."""
 
     def rows(self, ids: Array) -> tuple[Array, Array]:
         """A matrix with these vectors, and the row of each; avoids a copy if possible."""
@@ -107,6 +112,7 @@ class MatrixSource:
 class CompactVectors:
     """The compact form of `count` vectors; zero vectors match nothing unless `zeros`.
 
+    With `sums`, distances are sums of differences.
     `mean` and `axes` (one per row) map a vector to coordinates; on axis j the coordinate is a byte
     times `scale[j]`. Per leaf, `blocks` has the coordinates, one dimension after the other. Per
     position, `rest` is the length of the remainder (infinite if the vector matches nothing) and
@@ -129,6 +135,7 @@ class CompactVectors:
     high: Array
     span: Array
     mapped: tuple[CheckedArray, ...] = ()
+    sums: bool = False
 
     @property
     def dimension(self) -> int:
@@ -136,7 +143,7 @@ class CompactVectors:
 
     def coordinates(self, vectors: Array) -> tuple[Array, Array]:
         """The unrounded coordinates of other vectors, and their rests; float64."""
-        return _coordinates(vectors, self.mean, self.axes)
+        return _coordinates(vectors, self.mean, self.axes, self.sums)
 
     @cached_property
     def leaf_nodes(self) -> Array:
@@ -151,20 +158,24 @@ class CompactVectors:
             array.touch(leaves * size, np.minimum((leaves + 1) * size, len(array)))
 
     @classmethod
-    def build(cls, source: VectorSource, *, zeros: bool = False) -> Self:
+    def build(cls, source: VectorSource, *, zeros: bool = False, sums: bool = False) -> Self:
         """Compute the compact form of vectors; zero vectors match nothing unless `zeros`."""
-        return cls(source.count, zeros, *_arranged(source, *_principal(source), zeros))
+        frame = _principal(source, sums)
+        arrays = _arranged(source, *frame, zeros=zeros, sums=sums)
+        return cls(source.count, zeros, *(*arrays, (), sums))
 
     @classmethod
-    def open(cls, file: ArrayFile) -> Self:
-        """Map what `write_compact_vectors` wrote."""
+    def open(cls, file: ArrayFile, prefix: str = "", *, sums: bool = False) -> Self:
+        """Map what `write_compact_vectors` wrote under the names with this prefix."""
         try:
-            count, dimension, zeros = (int(number) for number in file.meta["compact"])
+            count, dimension, zeros = (int(number) for number in file.meta[prefix + "compact"])
         except (KeyError, TypeError, ValueError):
             raise file.inconsistency() from None
         file.require(count >= 0 and dimension >= 0)
         limits = {"order": Limits(count)}
-        arrays = {name: file.array(name, limits.get(name), kind) for name, kind in _NAMES.items()}
+        arrays = {
+            name: file.array(prefix + name, limits.get(name), kind) for name, kind in _NAMES.items()
+        }
         mapped = tuple(arrays[name] for name in _BY_LEAF)
         mean, axes, scale, blocks, rest, order, low, high, span = (
             array.raw if name in _BY_LEAF else array.all() for name, array in arrays.items()
@@ -188,30 +199,42 @@ class CompactVectors:
                 high.reshape(_nodes(leaves), min(axis_count, WIDE)),
                 span.reshape(_nodes(leaves), 3),
                 mapped,
+                sums,
             )
         except ValueError:
             raise file.inconsistency() from None
 
 
-def write_compact_vectors(source: VectorSource, out: ArrayFileWriter) -> None:
-    """Write the compact form of vectors; zero vectors match nothing.
+def write_compact_vectors(
+    source: VectorSource,
+    out: ArrayFileWriter,
+    prefix: str = "",
+    *,
+    zeros: bool = False,
+    sums: bool = False,
+) -> None:
+    """Write the compact form of vectors; zero vectors match nothing unless `zeros`.
 
     Reads each vector once, and a sample twice. Needs one batch of vectors in memory and about 150
     bytes per vector.
     """
-    made = CompactVectors.build(source)
-    out.meta["compact"] = [made.count, made.dimension, made.zeros]
+    made = CompactVectors.build(source, zeros=zeros, sums=sums)
+    out.meta[prefix + "compact"] = [made.count, made.dimension, made.zeros]
     for name in _NAMES:
-        out.add(name, getattr(made, name))
+        out.add(prefix + name, getattr(made, name))
 
 
 def _nodes(leaves: int) -> int:
     return max(2 * leaves - 1, 0)
 
 
-def _coordinates(vectors: Array, mean: Array, axes: Array) -> tuple[Array, Array]:
+def _coordinates(vectors: Array, mean: Array, axes: Array, sums: bool) -> tuple[Array, Array]:
     # float64, since the rest is a small difference of large numbers.
     centred = vectors.astype(np.float64) - mean
+    if sums:
+        chosen = axes.argmax(axis=1)
+        others = np.delete(centred, chosen, axis=1)
+        return centred[:, chosen], np.abs(others).sum(axis=1)
     coordinates = centred @ axes.T.astype(np.float64)
     if len(axes) == len(mean):
         return coordinates, np.zeros(len(vectors))  # all axes leave no remainder
@@ -220,10 +243,11 @@ def _coordinates(vectors: Array, mean: Array, axes: Array) -> tuple[Array, Array
     return coordinates, np.sqrt(np.maximum(left, 0.0))
 
 
-def _principal(source: VectorSource) -> tuple[Array, Array, Array]:
+def _principal(source: VectorSource, sums: bool) -> tuple[Array, Array, Array]:
     """The mean of a sample, its principal axes by falling variance, and the step of a byte on each.
 
-    Few vectors get fewer axes, since the axes would take more space than they save.
+    For `sums` the axes are those of the elements that vary most. Few vectors get fewer axes, since
+    the axes would take more space than they save.
     """
     dimension = source.dimension
     affordable = max((_BYTES * source.count - _FIXED) // (source.count + 4 * dimension), WIDE)
@@ -235,16 +259,20 @@ def _principal(source: VectorSource) -> tuple[Array, Array, Array]:
     mean = sample.mean(axis=0) if len(sample) else np.zeros(dimension)
     mean = mean.astype(np.float32)
     centred = sample - mean
-    _, principal = np.linalg.eigh(centred.T @ centred)
-    principal = principal[:, ::-1][:, : min(affordable, AXES)]
-    axes = (_SHORTER * principal.T).astype(np.float32, order="C")
+    if sums:
+        falling = np.argsort(-np.abs(centred).sum(axis=0), kind="stable")
+        axes = np.eye(dimension, dtype=np.float32)[falling[:ELEMENTS]]
+    else:
+        _, principal = np.linalg.eigh(centred.T @ centred)
+        principal = principal[:, ::-1][:, : min(affordable, AXES)]
+        axes = (_SHORTER * principal.T).astype(np.float32, order="C")
     # Leave room for vectors outside the sample; what is beyond is clipped and adds to the error.
     reach = 1.25 * np.abs(centred @ axes.T).max(axis=0, initial=0.0)
     return mean, axes, np.where(reach > 0, reach, 1.0) / _REACH
 
 
 def _arranged(
-    source: VectorSource, mean: Array, axes: Array, scale: Array, zeros: bool
+    source: VectorSource, mean: Array, axes: Array, scale: Array, *, zeros: bool, sums: bool
 ) -> tuple[Any, ...]:
     """The arrays of `CompactVectors`, in kd-tree order."""
     from lakejoin.kernels.kd_trees import box_nodes, fill_blocks, order_points
@@ -257,13 +285,15 @@ def _arranged(
         vectors = source.take(np.arange(batch.start, batch.stop))
         matching = can_match(vectors, zeros)
         if not matching.all():
-            vectors = np.where(matching[:, None], vectors, np.float32(0))
+            vectors = np.where(matching[:, None], vectors, vectors.dtype.type(0))
         check_magnitude(vectors)
-        coordinates, left = _coordinates(vectors, mean, axes)
+        coordinates, left = _coordinates(vectors, mean, axes, sums)
         points[batch] = rounded = np.clip(np.rint(coordinates / scale), -_REACH, _REACH)
         rest[batch] = np.where(matching, left, np.inf)
         lost = coordinates - rounded * scale
-        error[batch] = np.sqrt(np.einsum("ij,ij->i", lost, lost))
+        error[batch] = (
+            np.abs(lost).sum(axis=1) if sums else np.sqrt(np.einsum("ij,ij->i", lost, lost))
+        )
     wide, leaves = min(axis_count, WIDE), -(-count // LEAF)
     order = np.arange(count, dtype=np.uint32)
     order_points(points, wide, order)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lakejoin.store.point_sets import PointSets
     from lakejoin.store.segment import Segment
 
+FEW_DIMENSIONS = 8  # up to which near vectors are stored side by side and searched as they are
 NUMBER, COORDINATES, VECTOR = KINDS = ("number", "place", "vector")
 
 _SLICE = 1 << 18  # values parsed at once
@@ -80,8 +81,10 @@ def point_sets_agree(source: Segment, stored: PointSets) -> bool:
 def _same(points: PointSet, stored: PointSets, set_id: int) -> bool:
     if (points.kind, points.columns) != (stored.kind(set_id), stored.columns(set_id)):
         return False
-    same = np.array_equal(points.points, stored.points(set_id))
-    return same and np.array_equal(points.repeats, stored.repeats(set_id))
+    theirs, repeats = stored.points(set_id), stored.repeats(set_id)
+    if points.kind == VECTOR:  # in any order: earlier versions stored another
+        theirs, repeats = distinct_points(theirs, repeats)
+    return np.array_equal(points.points, theirs) and np.array_equal(points.repeats, repeats)
 
 
 class _Reader:
@@ -241,6 +244,12 @@ def distinct_points(points: Array, repeats: Array) -> tuple[Array, Array]:
     points, repeats = points[begin], np.add.reduceat(repeats, begin)
     if points.shape[1] == 2:
         along = np.argsort(_morton(points), kind="stable")
+        points, repeats = points[along], repeats[along]
+    elif 2 < points.shape[1] <= FEW_DIMENSIONS:
+        from lakejoin.kernels.kd_trees import order_leaves
+
+        along = np.arange(len(points))
+        order_leaves(points, along)
         points, repeats = points[along], repeats[along]
     return points, repeats
 

@@ -9,6 +9,11 @@ import numpy as np
 
 from lakejoin.model import Array
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray, Limits
+from lakejoin.store.indexed_vectors import (
+    IndexedVectors,
+    IndexedVectorsWriter,
+    open_indexed_vectors,
+)
 from lakejoin.store.point_detection import KINDS, VECTOR, PointSet, find_point_sets
 
 if TYPE_CHECKING:
@@ -22,7 +27,7 @@ NO_COLUMN = np.uint32(0xFFFFFFFF)
 class PointsComponent:
     name: ClassVar[str] = "points"
     version: ClassVar[int] = 1
-    made_with: ClassVar[str] = ""
+    made_with: ClassVar[str] = "compact vectors"
 
     def build(self, source: Segment, out: ArrayFileWriter) -> None:
         writer = PointsWriter(out)
@@ -40,6 +45,7 @@ class PointsWriter:
         self._blocks: list[Array] = []
         self._repeats: list[Array] = []
         self._repeat_bytes = 0
+        self._vectors = IndexedVectorsWriter()
         out.begin("points", np.dtype(np.uint8))
 
     def add(self, points: PointSet) -> None:
@@ -50,6 +56,8 @@ class PointsWriter:
         # Axis by axis, except vectors: their elements are always read together.
         stored = stored if points.kind == VECTOR and dimension > 2 else stored.T
         self._out.append(np.ascontiguousarray(stored).reshape(-1).view(np.uint8))
+        if points.kind == VECTOR:
+            self._vectors.add(points.points)
         times, at = self._add_repeats(points.repeats)
         kind = KINDS.index(points.kind)
         self._sets.append((kind, dimension, count, form, power, start, times, at))
@@ -89,6 +97,7 @@ class PointsWriter:
         out.begin("blocks", np.dtype(np.float64))
         for blocks in self._blocks:
             out.append(blocks)
+        self._vectors.finish(out)
 
 
 _FIELDS = {
@@ -116,6 +125,8 @@ class PointSets:
 
     def __init__(self, file: ArrayFile, columns: int | None = None) -> None:
         self.location = file.location
+        self._file = file
+        self._indexed: dict[tuple[str, int], IndexedVectors | None] = {}
         self.pool: CheckedArray = file.array("points", None, "u1")
         self.repeat_pool: CheckedArray = file.array("repeats", None, "u1")
         some = len(self.pool) + 1
@@ -187,6 +198,28 @@ class PointSets:
         by_axis = not (self.kind(s) == VECTOR and dimension > 2)
         shaped = raw.reshape(dimension, size).T if by_axis else raw.reshape(size, dimension)
         return widen_numbers(shaped, int(self.powers[s]))
+
+    def vectors_at(self, s: int, rows: Array) -> Array:
+        """Some points of a set of vectors with more than two elements."""
+        kind, dimension = np.dtype(FORMS[self.forms[s]]), self.dimension(s)
+        width = dimension * kind.itemsize
+        begin = int(self.starts[s]) + rows * width
+        raw = self.pool.touch(begin, begin + width)
+        first = int(self.starts[s])
+        stored = raw[first : first + self.size(s) * width].view(kind).reshape(-1, dimension)
+        return widen_numbers(stored[rows], int(self.powers[s]))
+
+    def indexed(self, metric: str, dimension: int) -> IndexedVectors | None:
+        """The compact form of all vectors of a dimension; None if there is none."""
+        key = metric, dimension
+        if key not in self._indexed:
+            sets = np.flatnonzero(
+                (self.kinds == KINDS.index(VECTOR)) & (self.dimensions == dimension)
+            )
+            self._indexed[key] = open_indexed_vectors(
+                self._file, metric, dimension, sets, self.sizes[sets]
+            )
+        return self._indexed[key]
 
     def repeats(self, s: int) -> Array:
         """The number of rows of each point."""

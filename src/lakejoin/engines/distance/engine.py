@@ -16,9 +16,9 @@ from lakejoin.engines.distance.distance_methods import (
     DistanceMethod,
     NumberDistance,
     PointDistance,
-    VectorDistance,
     resolve_metric,
 )
+from lakejoin.engines.distance.vector_distance import VectorDistance
 from lakejoin.engines.meaning.hits import NearPairs, VectorHits
 from lakejoin.errors import InputError
 from lakejoin.model import Array

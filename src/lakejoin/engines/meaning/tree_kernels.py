@@ -69,18 +69,33 @@ def _gap(low: Array, high: Array, scale: Array, query: Array) -> float:
     return total
 
 
+@njit(fastmath=_FAST)
+def _summed_gap(low: Array, high: Array, scale: Array, query: Array) -> float:
+    """The sum of differences between a query and a box."""
+    total = np.float32(0)
+    for j in range(low.shape[0]):
+        at = query[j]
+        least, most = np.float32(low[j]) * scale[j], np.float32(high[j]) * scale[j]
+        total += max(least - at, at - most, np.float32(0))
+    return total
+
+
 @njit
-def _limit(reach: float, error: float) -> float:
-    """The largest squared bound that a point within reach can have."""
+def _limit(reach: float, error: float, sums: bool) -> float:
+    """The largest bound that a point within reach can have; squared unless bounds are `sums`."""
+    if sums:
+        return np.float32((reach + error) * 1.00005)
     return np.float32((reach + error) * (reach + error) * 1.00002)
 
 
 @njit
 def is_out_of_reach(tree_low: Array, tree_high: Array, span: Array, scale: Array, node: int,
-          query: Array, rest: float, reach: float) -> bool:  # fmt: skip
+          query: Array, rest: float, reach: float, sums: bool) -> bool:  # fmt: skip
     """Whether no point below a node can be within reach of a query."""
     out = max(span[node, 0] - rest, rest - span[node, 1], np.float32(0))
-    limit = _limit(reach, span[node, 2])
+    limit = _limit(reach, span[node, 2], sums)
+    if sums:
+        return _summed_gap(tree_low[node], tree_high[node], scale, query) + out > limit
     if out * out > limit:
         return True
     return _gap(tree_low[node], tree_high[node], scale, query) + out * out > limit
@@ -88,14 +103,16 @@ def is_out_of_reach(tree_low: Array, tree_high: Array, span: Array, scale: Array
 
 @kernel
 def reached_share(
-    tree: VectorTree, queries: Array, rests: Array, reach: float, nodes: Array
+    tree: VectorTree, queries: Array, rests: Array, reach: float, nodes: Array, sums: bool
 ) -> float:
     """The share of (query, node) pairs whose box is within reach."""
     low, high, span, scale = tree.low, tree.high, tree.span, tree.scale
     within = 0
     for i in range(nodes.shape[0]):
         for q in range(queries.shape[0]):
-            if not is_out_of_reach(low, high, span, scale, nodes[i], queries[q], rests[q], reach):
+            if not is_out_of_reach(
+                low, high, span, scale, nodes[i], queries[q], rests[q], reach, sums
+            ):
                 within += 1
     return within / max(nodes.shape[0] * queries.shape[0], 1)
 
@@ -114,6 +131,21 @@ def _add(decoded: Array, query: Array, begin: int, end: int, sums: Array, limit:
     return some != 0
 
 
+@njit(fastmath=_FAST)
+def _add_differences(
+    decoded: Array, query: Array, begin: int, end: int, sums: Array, limit: float
+) -> bool:
+    """The same for bounds that are sums of differences."""
+    for j in range(begin, end):
+        at = query[j]
+        for slot in range(LEAF_SIZE):
+            sums[slot] += abs(at - decoded[j, slot])
+    some = np.int32(0)
+    for slot in range(LEAF_SIZE):
+        some |= np.int32(sums[slot] <= limit)
+    return some != 0
+
+
 @njit
 def _decode(block: Array, scale: Array, begin: int, end: int, decoded: Array) -> None:
     for j in range(begin, end):
@@ -123,10 +155,10 @@ def _decode(block: Array, scale: Array, begin: int, end: int, decoded: Array) ->
 
 
 @njit(fastmath=_FAST)
-def _begin(rest: Array, first: int, query_rest: float, sums: Array) -> None:
+def _begin(rest: Array, first: int, query_rest: float, sums: Array, squared: bool) -> None:
     for slot in range(LEAF_SIZE):
         off = rest[first + slot] - query_rest
-        sums[slot] = off * off
+        sums[slot] = off * off if squared else abs(off)
 
 
 @kernel
@@ -138,12 +170,14 @@ def descend(
     sure: float,
     state: TreeDescent,
     out: Array,
+    summed: bool,
 ) -> int:
     """Write candidates as (query, position, whether it is surely within) until `out` is full.
 
     `queries` and `rests` are coordinates in float32. `reach` is the radius plus the possible
     rounding error of a distance, `sure` the radius minus it. Returns their number; `state.top[0]`
     is 0 once the whole tree was searched. `out` must have room for 64 candidates per query.
+    Distances are sums of differences if `summed`, else lengths.
     """
     scale, blocks, rest = tree.scale, tree.blocks, tree.rest
     low, high, span = tree.low, tree.high, tree.span
@@ -163,7 +197,9 @@ def descend(
         upto = end
         for i in range(begin, end):
             q = active[i]
-            if not is_out_of_reach(low, high, span, scale, node, queries[q], rests[q], reach):
+            if not is_out_of_reach(
+                low, high, span, scale, node, queries[q], rests[q], reach, summed
+            ):
                 active[upto] = q
                 upto += 1
         begin, end = end, upto
@@ -178,12 +214,12 @@ def descend(
         leaves[first] = 1
         block = blocks[first]
         error = span[node, 2]
-        limit = _limit(reach, error)
+        limit = _limit(reach, error, summed)
         ready = np.int64(0)
         for i in range(begin, end):
             q = active[i]
             query = queries[q]
-            _begin(rest, first * LEAF_SIZE, rests[q], sums)
+            _begin(rest, first * LEAF_SIZE, rests[q], sums, not summed)
             at = np.int64(0)
             some = True
             while at < axis_count:
@@ -191,7 +227,10 @@ def descend(
                 if ready < until:
                     _decode(block, scale, ready, until, decoded)
                     ready = until
-                some = _add(decoded, query, at, until, sums, limit)
+                if summed:
+                    some = _add_differences(decoded, query, at, until, sums, limit)
+                else:
+                    some = _add(decoded, query, at, until, sums, limit)
                 at = until
                 if not some:
                     break
@@ -203,7 +242,7 @@ def descend(
                         out[pair_count, 0] = q
                         out[pair_count, 1] = position
                         out[pair_count, 2] = _surely(
-                            sums[slot], rest[position], rests[q], error, sure
+                            sums[slot], rest[position], rests[q], error, sure, summed
                         )
                         pair_count += 1
     state.top[0] = top
@@ -212,8 +251,13 @@ def descend(
 
 
 @njit
-def _surely(bound: float, rest: float, other: float, error: float, sure: float) -> int:
+def _surely(
+    bound: float, rest: float, other: float, error: float, sure: float, summed: bool
+) -> int:
     """Whether a point is within the radius, whatever its rounding and its rest's direction."""
+    if summed:
+        most = np.float64(bound) + 2 * min(np.float64(rest), np.float64(other)) + error
+        return 1 if sure > 0 and most <= sure * 0.9999 else 0
     between = np.float64(other) - np.float64(rest)
     # The bound was summed in float32, starting from the square of `between`. The slack that remains
     # is larger than the error of axes in single precision.

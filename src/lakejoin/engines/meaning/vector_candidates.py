@@ -87,9 +87,11 @@ class CandidateFinder:
         usable = np.flatnonzero(can_match(queries, self.compact.zeros))
         check_magnitude(queries[usable])
         coordinates, rests = self.compact.coordinates(queries[usable])
-        points, beside = coordinates.astype(np.float32), rests.astype(np.float32)
+        points, beside = coordinates.astype(np.float32, order="C"), rests.astype(np.float32)
         largest = max(np.abs(points).max(initial=0.0), beside.max(initial=0.0), self._largest)
         slack = _SINGLE * float(largest)
+        if self.compact.sums:  # a product of matrices gives no sums of differences
+            method, slack = TREE, slack * (1 + points.shape[1] / 4)
         if method == "auto":
             at_hand = self._source is not None and self._source.whole() is not None
             method = choose_method(
@@ -146,7 +148,9 @@ class CandidateSearch:
         # Squares of very small numbers are zero in single precision: then nothing is sure.
         sure = self.radius - self.slack if self.slack > _SINGLE * _SMALL else -1.0
         while state.top[0]:
-            pair_count = descend(self.tree, queries, rests, reach, sure, state, out)
+            pair_count = descend(
+                self.tree, queries, rests, reach, sure, state, out, self.compact.sums
+            )
             self.compact.check(np.flatnonzero(state.leaves))
             state.leaves[:] = 0
             yield out[:pair_count]
@@ -221,7 +225,7 @@ def choose_method(
     some = slice(None, None, max(len(queries) // _SOME, 1))
     sample, beside = queries[some], rests[some]
     many = len(queries)
-    boxed = many * _AT_LEAF * reached_share(tree, sample, beside, reach, nodes[leaves])
+    boxed = many * _AT_LEAF * reached_share(tree, sample, beside, reach, nodes[leaves], False)
     flat = _DECODED + many * _AMONG_ALL
     if not at_hand or boxed < _CLEAR * flat:
         return TREE if boxed < flat else FLAT

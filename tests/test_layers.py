@@ -69,6 +69,7 @@ RESERVED = {
     "sklearn": {"enrich"},
     "deltalake": {"sources"},
     "pyiceberg": {"sources"},
+    "adbc_driver_postgresql": {"sources"},
 }
 # Nothing of the engine needs these: pandas only shows or loads, duckdb is a peer to measure.
 NEVER_IN_THE_ENGINE = {"pandas", "polars", "duckdb", "torch", "scipy"}

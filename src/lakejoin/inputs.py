@@ -77,6 +77,7 @@ class LakeTable(FrameSource):
             "format": entry.format,
             "rows": entry.rows,
             "composition": asdict(entry.composition) if entry.composition else None,
+            "declared": asdict(entry.declared) if entry.declared else None,
             "dialect": asdict(entry.dialect) if entry.dialect else None,
             "losses": [asdict(loss) for loss in entry.losses],
             "notes": list(entry.notes),

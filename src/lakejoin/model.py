@@ -116,8 +116,8 @@ class SourceFile:
 class Composition:
     """What a logical table is made of: its kind, its files and what they are partitioned by.
 
-    `kind` is partitioned, job, series, delta or iceberg; `version` is that of a Delta or Iceberg
-    table. `members` names the files of a series, or the first of them.
+    `kind` is partitioned, job, series, delta, iceberg, or that of a database; `version` is that of
+    a Delta or Iceberg table. `members` names the files of a series, or the first of them.
 
     >>> str(Composition("partitioned", 60, ("year", "month")))
     '60 files, partitioned by year, month'
@@ -130,6 +130,9 @@ class Composition:
     members: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        databases = {"postgresql": "PostgreSQL", "duckdb": "DuckDB", "sqlite": "SQLite"}
+        if self.kind in databases:
+            return f"a table of a {databases[self.kind]} database"
         heads = {
             "delta": f"Delta table, version {self.version}, ",
             "iceberg": f"Iceberg table, snapshot {self.version}, ",
@@ -142,6 +145,27 @@ class Composition:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """Columns that a database declares to refer to the key of a table."""
+
+    columns: tuple[str, ...]
+    table: str
+    key_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredKeys:
+    """What a database declares about the columns of a table.
+
+    >>> DeclaredKeys(("id",), (ForeignKey(("town_id",), "towns", ("id",)),)).foreign[0].table
+    'towns'
+    """
+
+    primary: tuple[str, ...] = ()
+    foreign: tuple[ForeignKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TableFile:
     """A file of a logical table, and its values of the partition keys, None for a null."""
 
@@ -151,13 +175,15 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class LogicalTable:
-    """Several files of the lake that are one table.
+    """Several files of the lake that are one table, or a table of a database.
 
     `uri` is its folder, or what names it in its folder; `size` the bytes of its files. `mtime_ns`
     stands for its version: it differs once a file is added, changed or removed, or once a Delta or
     Iceberg table has another version. `columns` are those known before a file is read, in order,
     those in `nested` are structs, lists or maps; `metadata` is the file that describes an Iceberg
-    table, of which `snapshot` is read, or the current one.
+    table, of which `snapshot` is read, or the current one. Of a table of a database, `relation` is
+    its schema and name, `expressions` read the columns, a statement ends after `timeout` seconds,
+    and `declared` are its keys.
     """
 
     name: str
@@ -170,6 +196,10 @@ class LogicalTable:
     metadata: str = ""
     snapshot: str = ""
     nested: tuple[str, ...] = ()
+    relation: tuple[str, ...] = ()
+    expressions: tuple[str, ...] = ()
+    timeout: float = 0.0
+    declared: DeclaredKeys | None = None
 
     @property
     def plain_columns(self) -> tuple[str, ...]:
@@ -279,7 +309,7 @@ class ColumnData:
 @dataclass(frozen=True, slots=True)
 class TableData:
     """One table ready to be indexed, with its source and what was dropped while reading it;
-    `composition` if it is a logical table.
+    `composition` if it is a logical table, and the keys that its database declares.
 
     `notes` are sentences about how it was read, such as renamed columns or a joined header.
     `columns` can be iterated once, in order: a large table makes each column when it is needed.
@@ -294,6 +324,7 @@ class TableData:
     losses: tuple[Loss, ...] = ()
     notes: tuple[str, ...] = ()
     composition: Composition | None = None
+    declared: DeclaredKeys | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from lakejoin.cli.options import index_json_options
 from lakejoin.cli.terminal import print_json, print_table
 from lakejoin.errors import DamagedIndex
 from lakejoin.inputs import LakeTable
+from lakejoin.model import DeclaredKeys
 from lakejoin.quoting import lakejoin_command
 from lakejoin.text_format import clip, counted, size
 
@@ -127,6 +128,14 @@ def columns_command(table: str, index: str | None, as_json: bool) -> None:
     print_table(heads, rows, right=["distinct", "nulls", "unique", "key"])
 
 
+def _print_keys(declared: DeclaredKeys) -> None:
+    if declared.primary:
+        click.echo(f"primary key: {', '.join(declared.primary)}")
+    for key in declared.foreign:
+        to = f"{key.table} ({', '.join(key.key_columns)})"
+        click.echo(f"foreign key: {', '.join(key.columns)} -> {to}")
+
+
 def _print_reading(table: LakeTable) -> None:
     entry = table.entry
     shape = f"{counted(entry.rows, 'row')}, {counted(entry.width, 'column')}"
@@ -134,6 +143,8 @@ def _print_reading(table: LakeTable) -> None:
     if entry.composition is not None:
         click.echo(f"made of {entry.composition}")
         _print_members(entry.composition.members)
+    if entry.declared is not None:
+        _print_keys(entry.declared)
     dialect = entry.dialect
     if dialect is not None:
         parts = [f"delimiter {dialect.delimiter!r}", f"quote {dialect.quote!r}"]

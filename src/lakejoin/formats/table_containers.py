@@ -20,14 +20,16 @@ from lakejoin.quoting import quote_identifier
 from lakejoin.values.column_names import numbered_names, unique_names
 from lakejoin.values.plain_columns import Losses
 
+_TABLES = (
+    "select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' "
+    "escape '\\' order by name"
+)
+
 
 def open_sqlite(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
     """Open the tables of an SQLite file, named `file#table`."""
     with _connected(blob) as connection:
-        tables = connection.execute(
-            "select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' "
-            "escape '\\' order by name"
-        ).fetchall()
+        tables = connection.execute(_TABLES).fetchall()
     if not tables:
         raise UnreadableFile(blob.name, "no tables inside")
     for (table,) in tables:
@@ -37,9 +39,55 @@ def open_sqlite(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skippe
             yield Skipped(f"{blob.name}#{table}", problem.reason, problem.detail)
 
 
-def _open_table(blob: Blob, table: str, limits: ReadLimits) -> TableStream:
-    name = f"{blob.name}#{table}"
-    with _connected(blob) as connection:
+def sqlite_tables(
+    path: str,
+) -> Iterator[tuple[str, list[str], tuple[str, ...], list[tuple[Names, str, Names]]]]:
+    """The tables of a database that is in use: name, columns, primary key and foreign keys."""
+    with closing(_connect(path, live=True)) as connection:
+        found = connection.execute(_TABLES).fetchall()
+        for (table,) in found:
+            info = connection.execute(
+                "select name, pk from pragma_table_xinfo(?) where hidden <> 1 order by cid",
+                (table,),
+            ).fetchall()
+            primary = tuple(n for n, _ in sorted((r for r in info if r[1]), key=lambda r: r[1]))
+            yield table, [name for name, _ in info], primary, _foreign_keys(connection, table)
+
+
+Names = tuple[str, ...]
+
+
+def _foreign_keys(connection: sqlite3.Connection, table: str) -> list[tuple[Names, str, Names]]:
+    rows = connection.execute(
+        'select id, "table", "from", "to" from pragma_foreign_key_list(?) order by id, seq',
+        (table,),
+    ).fetchall()
+    keys = []
+    for number in dict.fromkeys(row[0] for row in rows):
+        mine = [row for row in rows if row[0] == number]
+        others = tuple(row[3] for row in mine)
+        if None in others:  # the primary key, without naming it
+            others = tuple(
+                name
+                for (name,) in connection.execute(
+                    "select name from pragma_table_info(?) where pk order by pk", (mine[0][1],)
+                )
+            )
+        keys.append((tuple(row[2] for row in mine), mine[0][1], others))
+    return keys
+
+
+def open_live_table(path: str, table: str, name: str, limits: ReadLimits) -> TableStream:
+    """Open a table of a database that is in use, with what is committed but only in its log."""
+    blob = Blob(name, name, lambda: open(path, "rb"), path=path)  # noqa: SIM115, PTH123
+    return _open_table(blob, table, limits, name, live=True)
+
+
+def _open_table(
+    blob: Blob, table: str, limits: ReadLimits, name: str = "", live: bool = False
+) -> TableStream:
+    name = name or f"{blob.name}#{table}"
+    with _connected(blob, live) as connection:
         cursor = connection.execute(f"select * from {quote_identifier(table)} limit 0")
         raw = [column[0] for column in cursor.description]
         if len(raw) > limits.columns:
@@ -49,7 +97,7 @@ def _open_table(blob: Blob, table: str, limits: ReadLimits) -> TableStream:
     step = max(1, min(50_000, 1_000_000 // len(raw)))
 
     def reading(_: Losses) -> Iterator[pa.RecordBatch]:
-        with _connected(blob) as connection:
+        with _connected(blob, live) as connection:
             cursor = connection.execute(f"select * from {quote_identifier(table)}")
             while rows := cursor.fetchmany(step):
                 yield _table_batch(rows, kinds, names)
@@ -57,15 +105,18 @@ def _open_table(blob: Blob, table: str, limits: ReadLimits) -> TableStream:
     return TableStream(name, "sqlite", names, reading, None, notes, limits)
 
 
+def _connect(path: str, live: bool) -> sqlite3.Connection:
+    # immutable: files of a lake are only read, and a read-only folder allows no lock files.
+    uri = f"file:{quote(path)}?mode=ro" + ("" if live else "&immutable=1")
+    return sqlite3.connect(uri, uri=True)
+
+
 @contextmanager
-def _connected(blob: Blob) -> Iterator[sqlite3.Connection]:
+def _connected(blob: Blob, live: bool = False) -> Iterator[sqlite3.Connection]:
     try:
-        with blob.as_path() as path:
-            # immutable: lakes are only read, and a read-only folder allows no lock files.
-            uri = f"file:{quote(path)}?mode=ro&immutable=1"
-            with closing(sqlite3.connect(uri, uri=True)) as connection:
-                connection.text_factory = lambda data: data.decode("utf-8", "replace")
-                yield connection
+        with blob.as_path() as path, closing(_connect(path, live)) as connection:
+            connection.text_factory = lambda data: data.decode("utf-8", "replace")
+            yield connection
     except sqlite3.Error as problem:
         raise UnreadableFile(blob.name, "damaged SQLite file", first_line_of(problem)) from None
 

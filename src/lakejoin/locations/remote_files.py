@@ -146,17 +146,22 @@ def hide_password(text: str) -> str:
 def refuse_database(uri: str) -> None:
     """Raise if a URI names a database, without showing how to log in.
 
-    >>> refuse_database("postgresql+psycopg://me:p@ss@host/shop")
+    >>> refuse_database("mysql+pymysql://me:p@ss@host/shop")
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: postgresql databases are not read: export the tables as Parquet or \
-CSV files, and index these
+    lakejoin.errors.InputError: mysql databases are not read: export the tables as Parquet or CSV \
+files, and index these
     """
     match = _DATABASE.match(uri)
     if match is None:
         return
     if match[1].lower() == "sqlite":
         raise InputError("name an SQLite file by its path, without sqlite://")
+    if match[1].lower() in ("postgresql", "postgres", "duckdb"):
+        raise InputError(
+            f"{match[1].lower()} databases are read by lakejoin index only: index it, and name its "
+            "tables"
+        )
     raise InputError(
         f"{match[1].lower()} databases are not read: export the tables as Parquet or CSV files, "
         "and index these"

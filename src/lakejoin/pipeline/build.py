@@ -31,6 +31,7 @@ from lakejoin.pipeline.options import (
 )
 from lakejoin.pipeline.read_plan import read_lake
 from lakejoin.pipeline.task_progress import Listener, Progress
+from lakejoin.sources.database_urls import is_database, keep_password
 from lakejoin.sources.lake_tables import list_tables
 from lakejoin.store.commit import (
     build_lock,
@@ -259,7 +260,7 @@ def _same_lakes(lakes: Sequence[str], old: Manifest, options: BuildOptions) -> l
         if not old.lakes:
             raise InputError("name the files or folders to index: lakejoin index LAKE")
         return list(old.lakes)
-    named = [Location.of(lake).uri for lake in lakes]
+    named = [keep_password(lake) if is_database(lake) else Location.of(lake).uri for lake in lakes]
     if old.lakes and not options.full and sorted(named) != sorted(old.lakes):
         raise InputError(
             f"this index was built from {', '.join(old.lakes)}: name the same files or folders, "

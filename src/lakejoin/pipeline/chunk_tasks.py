@@ -17,7 +17,7 @@ from typing import Any
 
 from lakejoin.errors import MissingDependency, UnreadableFile, is_disk_full
 from lakejoin.formats.file_chunks import ChunkPlan, FileChunk, open_chunk, scan_chunk
-from lakejoin.formats.table_stream import TableStream
+from lakejoin.formats.table_stream import TableStream, with_nested
 from lakejoin.locations import Location
 from lakejoin.model import (
     Dialect,
@@ -38,7 +38,7 @@ from lakejoin.pipeline.segment_tasks import (
 )
 from lakejoin.pipeline.task_progress import ProgressReporter, find_suspects
 from lakejoin.pipeline.united_tables import EncodedRows, UnitedColumns, unite_table, unite_tables
-from lakejoin.sources.delta_tables import open_delta_table
+from lakejoin.sources.table_files import open_table_file
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.values.column_encoder import ColumnChunk
 
@@ -182,7 +182,7 @@ def parse_group(job: Job, batch: int, table: LogicalTable) -> Iterator[tuple[str
 
 
 def parse_stream(job: Job, batch: int, item: tuple[LogicalTable, int]) -> Iterator[tuple[str, Any]]:
-    """Read a Delta table that only its library reads, as chunks of about this many bytes."""
+    """Read a table that only its library reads, as chunks of about this many bytes."""
     table, chunk_bytes = item
     if find_suspects(job.scratch, batch):
         yield "skipped", (table.name, Skipped(table.name, "reader died"))
@@ -192,10 +192,14 @@ def parse_stream(job: Job, batch: int, item: tuple[LogicalTable, int]) -> Iterat
     reporter.begin_file(0, table.name)
     chunks: list[ParsedChunk] = []
     try:
-        for run in encode_stretches(job, open_delta_table(table, job.limits), chunk_bytes):
-            name = f"{batch:06d}-{reporter.note.attempt}-{len(chunks)}"
-            chunks.append(_write_runs(job, name, table, [run], 0))
-            reporter.add_cells(run.rows * len(run.names))
+        opened = watch_reader(job, open_table_file(table, table.files[0], job.limits))
+        for stream in with_nested(opened):
+            if isinstance(stream, Skipped):
+                raise UnreadableFile(stream.name, stream.reason, stream.detail)
+            for run in encode_stretches(job, stream, chunk_bytes):
+                name = f"{batch:06d}-{reporter.note.attempt}-{len(chunks)}"
+                chunks.append(_write_runs(job, name, table, [run], 0, stream.part))
+                reporter.add_cells(run.rows * len(run.names))
     except Exception as problem:
         if is_disk_full(problem):
             raise

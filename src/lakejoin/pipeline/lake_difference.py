@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lakejoin.errors import BuildFailed, IndexProblem
 from lakejoin.locations import OUTSIDE, Location
 from lakejoin.model import LogicalTable, Skipped, Source
+from lakejoin.sources.database_urls import is_database
 from lakejoin.sources.lake_files import list_files
 from lakejoin.sources.lake_tables import UNREAD_FORMATS
 from lakejoin.store.manifest import Manifest
@@ -156,7 +157,11 @@ def check_empty_lakes(
     """
     if len(lakes) < 2 or not difference.gone:
         return
-    empty = [lake for lake in lakes if not list_files([lake], [], index, follow_links)]
+    empty = [
+        lake
+        for lake in lakes
+        if not is_database(lake) and not list_files([lake], [], index, follow_links)
+    ]
     if empty:
         gone = counted(len(difference.gone), "file")
         raise _refusal(f"the lake {empty[0]} is empty, and {gone} of the index gone")

@@ -13,7 +13,7 @@ from lakejoin.model import LogicalTable, Source, SourceFile, TableFile
 from lakejoin.pipeline.chunk_tasks import Assembly
 from lakejoin.pipeline.job import Job, Outcome, TaskRounds, TaskRunner, Work
 from lakejoin.pipeline.task_progress import Listener, Progress
-from lakejoin.sources.table_files import is_plain_file
+from lakejoin.sources.table_files import is_one_stream, is_plain_file
 
 if TYPE_CHECKING:
     from lakejoin.pipeline.chunk_tasks import ParsedChunk
@@ -110,7 +110,7 @@ def _group_files(
 
 def _group_work(table: LogicalTable, group: tuple[TableFile, ...], chunk_bytes: int) -> Work:
     files = replace(table, files=group)
-    if table.composition.kind == "delta" and not is_plain_file(table, group[0]):
+    if is_one_stream(table, group[0]):
         return "stream", (files, chunk_bytes)
     return "group", files
 

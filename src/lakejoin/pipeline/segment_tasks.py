@@ -155,13 +155,13 @@ def _encode_member(
             rows, stream.column_names, columns.__getitem__, *about, constants, part=stream.part
         )
 
-    again = partial(open_tables_isolated, Blob.of_file(file), job.limits)
+    plain = is_plain_file(table, member)
     streams = _encode_streams(
         job,
         file,
         deadly,
         partial(open_table_file, table, member, job.limits),
-        again if is_plain_file(table, member) else None,
+        partial(open_tables_isolated, Blob.of_file(file), job.limits) if plain else None,
         encode,
     )
     runs: list[EncodedRows] = []
@@ -262,7 +262,12 @@ def encode_stretches(job: Job, stream: TableStream, most: int) -> Iterator[Encod
     def stretch() -> EncodedRows:
         columns = [encoder.to_chunk() for encoder in encoders]
         return EncodedRows(
-            rows, stream.column_names, columns.__getitem__, stream.format, notes=stream.notes
+            rows,
+            stream.column_names,
+            columns.__getitem__,
+            stream.format,
+            notes=stream.notes,
+            part=stream.part,
         )
 
     encoders, rows, size = new_encoders(), 0, 0

@@ -23,6 +23,7 @@ from lakejoin.text_format import counted
 from lakejoin.values.column_encoder import ColumnChunk, ColumnEncoder
 
 _NAMES_SHOWN = 5
+_OWN_FORMATS = ("delta", "iceberg", "postgresql", "duckdb", "sqlite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,7 @@ def unite_table(
         _sum_losses(runs),
         (*_notes(logical, columns, unread), *_first_notes(runs)),
         None if logical is None else logical.composition,
+        None if logical is None or part else logical.declared,
     )
 
 
@@ -162,7 +164,7 @@ def _finished(columns: UnitedColumns, rules: ValueRules) -> Iterator[ColumnData]
 
 
 def _format(logical: LogicalTable | None, runs: Sequence[EncodedRows]) -> str:
-    if logical is not None and logical.composition.kind in ("delta", "iceberg"):
+    if logical is not None and logical.composition.kind in _OWN_FORMATS:
         return logical.composition.kind
     return ", ".join(sorted({run.format for run in runs if run.format}))
 

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from lakejoin.errors import InputError
 from lakejoin.locations import Entry, Location, Problem, split_query
 from lakejoin.model import Skipped, Source, SourceFile
+from lakejoin.sources.database_urls import is_database
 
 # Folders that only a table of such a format has, in its own folder.
 FORMAT_FOLDERS = {"_delta_log": "delta", "metadata": "iceberg", ".hoodie": "hudi"}
@@ -302,7 +303,7 @@ def find_file(lakes: Sequence[str], name: str) -> Location | None:
     >>> find_file(["/nowhere"], "a.csv") is None
     True
     """
-    bases = [_base(Location.of(lake)) for lake in lakes]
+    bases = [_base(Location.of(lake)) for lake in _file_lakes(lakes)]
     label, _, below = name.partition("/")
     base_name, _, number = label.partition("~")
     labelled = [base for base in bases if below and shown_name(base.name) == base_name]
@@ -320,7 +321,7 @@ def possible_names(lakes: Sequence[str], file: Location) -> list[str]:
     ['air/ports.csv']
     """
     names = []
-    for base in (_base(Location.of(lake)) for lake in lakes):
+    for base in (_base(Location.of(lake)) for lake in _file_lakes(lakes)):
         below = file.uri.removeprefix(base.uri.rstrip("/") + "/")
         if below != file.uri:
             plain = shown_name(base.name)
@@ -328,6 +329,10 @@ def possible_names(lakes: Sequence[str], file: Location) -> list[str]:
             labels = [plain, *numbered] if len(lakes) > 1 else []
             names += [*(f"{label}/{below}" for label in labels), below]
     return names
+
+
+def _file_lakes(lakes: Sequence[str]) -> list[str]:
+    return [lake for lake in lakes if not is_database(lake)]
 
 
 def _base(lake: Location) -> Location:

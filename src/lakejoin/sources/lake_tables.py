@@ -14,6 +14,8 @@ from datetime import datetime
 from lakejoin.errors import MissingDependency, UnreadableFile
 from lakejoin.locations import Location
 from lakejoin.model import LogicalTable, Skipped, Source, SourceFile
+from lakejoin.sources.database_urls import is_database
+from lakejoin.sources.databases import list_database
 from lakejoin.sources.delta_tables import DAMAGED_DELTA, list_delta_table
 from lakejoin.sources.file_series import find_series, united_files
 from lakejoin.sources.iceberg_tables import (
@@ -52,9 +54,16 @@ def list_tables(
     `rules` replace those in the lakes; files that match the globs `excluded` are left out too.
     Delta and Iceberg tables are listed as they were at the moment `as_of`.
     """
-    roots = list_roots(lakes, problems, exclude, follow_links)
+    files = [lake for lake in lakes if not is_database(lake)]
+    roots = iter(list_roots(files, problems, exclude, follow_links))
     found = []
-    for root in roots:
+    for lake in lakes:
+        if is_database(lake):
+            tables = list_database(lake, problems)
+            kept = [s for s in tables.sources if not matches_any(excluded, s.name)]
+            found.append(replace(tables, sources=tuple(kept)))
+            continue
+        root = next(roots)
         own = read_rules(root.base) if rules is None else rules
         found.append(_find_tables(root, own.with_excluded(excluded), problems, as_of))
     return name_uniquely(found)

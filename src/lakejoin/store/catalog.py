@@ -14,7 +14,9 @@ from lakejoin.model import (
     ColumnProfile,
     ColumnType,
     Composition,
+    DeclaredKeys,
     Dialect,
+    ForeignKey,
     Loss,
     TableData,
 )
@@ -44,6 +46,7 @@ class TableEntry:
     losses: tuple[Loss, ...]
     notes: tuple[str, ...] = ()
     composition: Composition | None = None
+    declared: DeclaredKeys | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,16 @@ class ColumnEntry:
     name: str
     indexed: bool
     profile: ColumnProfile
+
+
+def _read_keys(stored: Any) -> DeclaredKeys | None:
+    if stored is None:
+        return None
+    foreign = (
+        ForeignKey(tuple(key["columns"]), str(key["table"]), tuple(key["key_columns"]))
+        for key in stored["foreign"]
+    )
+    return DeclaredKeys(tuple(stored["primary"]), tuple(foreign))
 
 
 class CatalogWriter:
@@ -78,6 +91,8 @@ class CatalogWriter:
         )
         if table.composition is not None:
             self._tables[-1]["composition"] = json.dumps(asdict(table.composition))
+        if table.declared is not None:
+            self._tables[-1]["declared"] = json.dumps(asdict(table.declared))
 
     def add_column(self, column: ColumnData, indexed: bool) -> None:
         profile = {name: getattr(column.profile, name) for name in _PROFILE}
@@ -87,8 +102,9 @@ class CatalogWriter:
         import pyarrow as pa
 
         schema = _table_schema()
-        if any("composition" in table for table in self._tables):
-            schema = schema.append(pa.field("composition", pa.string()))
+        for optional in ("composition", "declared"):
+            if any(optional in table for table in self._tables):
+                schema = schema.append(pa.field(optional, pa.string()))
         out.add("tables", table_to_bytes(pa.Table.from_pylist(self._tables, schema)))
         out.add("columns", table_to_bytes(pa.Table.from_pylist(self._columns, _column_schema())))
 
@@ -211,7 +227,14 @@ class Catalog:
             if composed is not None:
                 lists = {key: tuple(composed[key]) for key in ("keys", "members")}
                 composed = Composition(**{**composed, **lists})
-            parsed = {"dialect": dialect, "losses": losses, "notes": notes, "composition": composed}
+            declared = _read_keys(json.loads(row.get("declared") or "null"))
+            parsed = {
+                "dialect": dialect,
+                "losses": losses,
+                "notes": notes,
+                "composition": composed,
+                "declared": declared,
+            }
             return TableEntry(table_id, **{**row, **parsed})
         except (ValueError, TypeError, KeyError, RecursionError):
             raise self._file.inconsistency() from None

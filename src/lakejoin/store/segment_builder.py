@@ -267,6 +267,7 @@ def live_tables(segment: Segment) -> Iterator[TableData]:
             entry.losses,
             entry.notes,
             entry.composition,
+            entry.declared,
         )
 
 

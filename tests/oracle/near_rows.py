@@ -35,6 +35,21 @@ def nearest(
     return found
 
 
+def within_reach(
+    left: Sequence[Any],
+    right: Sequence[Any],
+    distance: Callable[[Any, Any], float],
+    within: Callable[[Any], float],
+) -> Found:
+    """All (left row, right row) that are at most `within(value)` apart."""
+    return [
+        (i, j)
+        for i, mine in enumerate(left)
+        for j, theirs in enumerate(right)
+        if mine is not None and theirs is not None and distance(mine, theirs) <= within(mine)
+    ]
+
+
 def chord(mine: tuple[float, float], theirs: tuple[float, float]) -> float:
     """The straight line between two places (latitude, longitude) on the unit sphere."""
 

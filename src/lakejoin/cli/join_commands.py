@@ -115,6 +115,7 @@ def join_command(
     Examples:
       lakejoin join mine.csv theirs.csv -o joined.parquet --how left
       lakejoin join sales.csv days.csv --on day=date --by nearest --within 3d
+      lakejoin join rooms.csv homes.csv --on lat --on lon --by nearest --within 1km --aggregate mean
       lakejoin join shops.csv sales.csv --aggregate amount=sum
       lakejoin join mine.csv theirs.csv --code pandas > join.py
     """

@@ -49,6 +49,11 @@ def plan_join(join: Join) -> JoinPlan:
             "a one-to-one join that picks among equal rows cannot be written as code; use pairs() "
             "for the rows"
         )
+    if found.lists is not None:
+        raise InputError(
+            "a join with all rows within a distance cannot be written as code; use pairs() for the "
+            "rows"
+        )
     if join.options.aggregate:
         comments.append(f"before aggregating: {', '.join(join.options.aggregate)}")
     source, target = join.left, join.right

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -60,7 +60,12 @@ class Join(PrintedReport):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The steps of the join in order, each with the rows that it adds."""
-        return steps_of(self.found, self._keys) if self.found is not None else ()
+        if self.found is None:
+            return ()
+        if self.found.lists is not None:  # the nearest rows stand for all within the distance
+            (step,) = steps_of(self.found, self._keys)
+            return (replace(step, right_rows=self.joined.right_joined),)
+        return steps_of(self.found, self._keys)
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -234,7 +239,8 @@ class Join(PrintedReport):
     @cached_property
     def joined(self) -> JoinedTable:
         """The joined rows before aggregation."""
-        return JoinedTable(self.left, self.right, self._keys, self.options.how, self.options.suffix)
+        how, suffix = self.options.how, self.options.suffix
+        return JoinedTable(self.left, self.right, self._keys, how, suffix, self.known.lists)
 
     @cached_property
     def _rows(self) -> JoinedTable | AggregatedTable:

@@ -94,14 +94,21 @@ def match_meaning(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
 
 
 def match_nearest(task: JoinTask, join_key: JoinKey | None) -> JoinKey | None:
-    """Match each left row with the nearest right row, by number, time or coordinates."""
+    """Match each left row with the nearest right row, by number, time or coordinates; with all
+    within the distance, if they are aggregated."""
+    from lakejoin.joins.nearest.near_lists import list_near_rows
     from lakejoin.joins.nearest.nearest_rows import find_nearest_rows
 
     task.report_progress("looking for the nearest rows")
     within = task.options.within
     near = find_nearest_rows(task.left, task.right, task.options.on, within)
-    limit = "" if within is None else f", at most {within} away"
-    return _build_nearest_key(task, "nearest", near, f"the nearest value{limit}")
+    if within is None or not task.options.aggregate:
+        limit = "" if within is None else f", at most {within} away"
+        return _build_nearest_key(task, "nearest", near, f"the nearest value{limit}")
+    nearest = _build_nearest_key(task, "nearest", near, f"all rows at most {within} away")
+    if nearest is None:
+        return None
+    return replace(nearest, lists=list_near_rows(task.left, task.right, task.options.on, within))
 
 
 def _fuzzy_options(task: JoinTask) -> FuzzyOptions:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakejoin.joins.options import JoinOptions, Progress
-from lakejoin.joins.row_keys import NO_KEY, Keys, find_first_rows
+from lakejoin.joins.row_keys import NO_KEY, Keys, RowLists, find_first_rows
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class JoinKey:
     key_rules: tuple[KeyRule, ...]
     program: Program | None = None  # that makes the key of the columns, if rewritten
     refinement: KeyRefinement | None = None  # separates rows that share a key
+    lists: RowLists | None = None  # of all rows near each left row, beside the nearest
 
     @property
     def target_side(self) -> str:

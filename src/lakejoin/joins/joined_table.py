@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from lakejoin.errors import InputError
 from lakejoin.joins.options import SUFFIX
-from lakejoin.joins.row_keys import NO_ROW, Keys, Pairing
+from lakejoin.joins.row_keys import NO_ROW, Keys, ListedPairing, Pairing, RowLists
 from lakejoin.model import Array
 from lakejoin.values.column_names import find_column
 from lakejoin.values.plain_columns import is_text
@@ -43,6 +43,7 @@ class JoinedTable:
     keys: Keys
     how: str = "inner"
     suffix: str = SUFFIX
+    lists: RowLists | None = None  # of matching rows, if a right row can match several keys
 
     def __len__(self) -> int:
         return len(self.pairing)
@@ -132,6 +133,8 @@ class JoinedTable:
     def pairing(self) -> Pairing:
         """Which rows match; seen from the right for `right`."""
         keys = self.keys
+        if self.lists is not None:
+            return ListedPairing(keys, keep_left=self.how == "left", lists=self.lists)
         if self._mirrored:
             return Pairing(Keys(keys.right, keys.left, keys.count), keep_left=True)
         return Pairing(keys, keep_left=self.how in ("left", "full"), keep_right=self.how == "full")

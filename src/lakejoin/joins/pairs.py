@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Program, identity
 from lakejoin.errors import InputError, MissingDependency
-from lakejoin.joins.row_keys import Pairing, find_first_rows
+from lakejoin.joins.row_keys import find_first_rows
 from lakejoin.model import Array
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def pair_table(join: Join, limit: int | None = None) -> pa.Table:
     if not join:
         nothing = pa.array([], pa.int64())
         return pa.table({"left_row": nothing, "right_row": nothing, "step": nothing})
-    pairing = Pairing(join.joined.keys)
+    pairing = replace(join.joined, how="inner").pairing
     end = len(pairing) if limit is None else min(max(0, limit), len(pairing))
     left, right = pairing.rows(0, end)
     join_key = join.known

@@ -215,6 +215,64 @@ class Pairing:
         return np.flatnonzero(self.partners_of_right == 0)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RowLists:
+    """For each left row, the right rows that match it: `count` of `order`, from `first` on."""
+
+    order: Array
+    first: Array
+    count: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ListedPairing(Pairing):
+    """The rows of a join in which a right row can match left rows of several keys.
+
+    >>> lists = RowLists(np.array([2, 0, 1]), np.array([0, 1, 0]), np.array([2, 2, 0]))
+    >>> keys = Keys(np.array([0, 0, -1]), np.array([0, 0, 0]), 1)
+    >>> left, right = ListedPairing(keys, lists=lists, keep_left=True).rows(0, 10)
+    >>> left.tolist(), right.tolist()
+    ([0, 0, 1, 1, 2], [0, 2, 0, 1, -1])
+    """
+
+    lists: RowLists | None = None
+
+    @cached_property
+    def partners_of_left(self) -> Array:
+        return self._lists.count
+
+    @cached_property
+    def partners_of_right(self) -> Array:
+        order, first, count = self._lists.order, self._lists.first, self._lists.count
+        change = np.zeros(len(order) + 1, np.int64)
+        np.add.at(change, first[count > 0], 1)
+        np.add.at(change, (first + count)[count > 0], -1)
+        partners = np.zeros(len(self.keys.right), np.int64)
+        np.add.at(partners, order, np.cumsum(change)[:-1])
+        return partners
+
+    def rows(self, begin: int, end: int) -> tuple[Array, Array]:
+        end = min(end, int(self.ends[-1]))
+        if begin >= end:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        # All matches of a left row are needed to put them in order.
+        low = int(np.searchsorted(self.ends, begin, side="right")) - 1
+        high = int(np.searchsorted(self.ends, end, side="left"))
+        start = int(self.ends[low])
+        left = np.repeat(np.arange(low, high), np.diff(self.ends[low : high + 1]))
+        nth = np.arange(start, start + len(left)) - self.ends[left]
+        matched = self._lists.count[left] > 0
+        right = np.full(len(left), NO_ROW, np.int64)
+        right[matched] = self._lists.order[(self._lists.first[left] + nth)[matched]]
+        right = right[np.lexsort((right, left))]
+        return left[begin - start : end - start], right[begin - start : end - start]
+
+    @property
+    def _lists(self) -> RowLists:
+        assert self.lists is not None
+        return self.lists
+
+
 def count_rows(keys: Array, count: int) -> Array:
     """The number of rows of each key."""
     return np.bincount(keys[keys >= 0], minlength=count).astype(np.int64)

@@ -227,6 +227,48 @@ def count_near_vectors(
     return hits, pairs
 
 
+@njit
+def _visit_near(tree: BoxTree, query: Array, inverse: float, out: Array) -> int:
+    """Write the points near a query, as long as there is room; returns how many are near."""
+    points, _, first, last, _, _ = tree
+    stack = np.empty(_DEEP, dtype=np.int64)
+    stack[0] = 0
+    top, near = 1, 0
+    while top > 0:
+        top -= 1
+        node = stack[top]
+        if _bounds(tree, node, query, query, inverse, False)[0] > 1.0 + _CLEAR:
+            continue
+        if last[node] - first[node] > 1:
+            right = node + 2 * (split_leaves(first[node], last[node]) - first[node])
+            stack[top], stack[top + 1] = right, node + 1
+            top += 2
+            continue
+        begin = first[node] * NEAR_POINTS
+        for i in range(begin, min(begin + NEAR_POINTS, points.shape[0])):
+            if _is_near(query, points[i], inverse, False):
+                if near < out.shape[0]:
+                    out[near] = i
+                near += 1
+    return near
+
+
+@kernel
+def count_near(tree: BoxTree, queries: Array, inverse: float, out: Array) -> None:
+    """Count the points near each query."""
+    nothing = np.empty(0, dtype=np.int64)
+    for q in range(queries.shape[0]):
+        out[q] = _visit_near(tree, queries[q], inverse, nothing)
+
+
+@kernel
+def list_near(tree: BoxTree, queries: Array, inverse: float, out: Array) -> None:
+    """List the points near each query, one query after another; there is room for all."""
+    begin = 0
+    for q in range(queries.shape[0]):
+        begin += _visit_near(tree, queries[q], inverse, out[begin:])
+
+
 @kernel
 def pick_near_pairs(
     queries: Array, vectors: Array, query: Array, vector: Array, inverse: float, sums: bool,

@@ -163,7 +163,7 @@ def _share(values: Array) -> float:
     return float(np.isfinite(values).mean()) if len(values) else 0.0
 
 
-_DAY = 86_400_000_000  # microseconds
+DAY = 86_400_000_000  # microseconds
 # Days per unit of time.
 _TIMES = {
     "s": 1 / 86_400, "sec": 1 / 86_400, "second": 1 / 86_400, "min": 1 / 1440, "minute": 1 / 1440,
@@ -193,9 +193,33 @@ def find_nearest_rows(
     >>> near.left_rows.tolist(), near.right_rows.tolist(), near.unit
     ([0], [1], 'days')
     """
+    compared = read_compared(left, right, on, within)
+    if compared.kind == POINT:
+        return _match_points(compared.left, compared.right, compared.limit)
+    unit = _UNITS[compared.kind]
+    return _match_numbers(compared.left, compared.right, compared.limit, unit)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedRows:
+    """The number, time (in microseconds) or coordinates of every row of both tables, NaN or NaT
+    for none, and how far apart they may be."""
+
+    kind: str
+    left: Array
+    right: Array
+    limit: DistanceLimit | None
+
+
+def read_compared(
+    left: pa.Table,
+    right: pa.Table,
+    on: Sequence[tuple[str, str]],
+    within: str | float | None = None,
+) -> ComparedRows:
+    """Read the columns of a nearest join."""
     if len(on) == 2:
-        left_values, right_values = _coordinates(left, right, on)
-        return _match_points(left_values, right_values, _limit(within, POINT))
+        return ComparedRows(POINT, *_coordinates(left, right, on), _limit(within, POINT))
     if len(on) != 1:
         raise InputError(
             "a nearest join takes one pair of columns, or two for latitude and longitude; "
@@ -204,13 +228,8 @@ def find_nearest_rows(
     left_name, right_name = on[0]
     kind = _same_kind(left[left_name], right[right_name], left_name, right_name)
     limit = _limit(within, kind)
-    if kind == POINT:
-        left_values, right_values = (
-            points_of_texts(c) for c in (left[left_name], right[right_name])
-        )
-        return _match_points(left_values, right_values, limit)
-    read = times_of if kind == TIME else numbers_of
-    return _match_numbers(read(left[left_name]), read(right[right_name]), limit, _UNITS[kind])
+    read = {POINT: points_of_texts, TIME: times_of, NUMBER: numbers_of}[kind]
+    return ComparedRows(kind, read(left[left_name]), read(right[right_name]), limit)
 
 
 def find_nearest_coordinates(
@@ -318,12 +337,12 @@ def _match_numbers(
     distance = np.where(nearer_below, down, up)
     near = np.ones(len(rows), np.bool_)
     if limit is not None and unit == _UNITS[TIME]:
-        near = distance.astype(np.int64) <= round(limit.amount * _DAY)
+        near = distance.astype(np.int64) <= round(limit.amount * DAY)
     elif limit is not None:
         low, high = number_ranges(numbers, limit)
         near = (low <= values[position]) & (values[position] <= high)
     if unit == _UNITS[TIME]:
-        distance = distance.astype(np.int64) / _DAY
+        distance = distance.astype(np.int64) / DAY
     return RowDistances(rows[near], first[position[near]], distance[near], unit)
 
 
@@ -332,12 +351,12 @@ def _match_points(left: Array, right: Array, limit: DistanceLimit | None) -> Row
     targets, first = _distinct(right)
     if not len(rows) or not len(targets):
         return _no_rows(METRES)
-    points, queries = _on_sphere(targets), _on_sphere(left[rows])
+    points, queries = on_sphere(targets), on_sphere(left[rows])
     order, split = np.arange(len(points)), np.zeros(len(points), np.int8)
     build_point_tree(points, order, split)
     nearest = np.empty(len(rows), np.int64)
     find_nearest_points(points, order, split, first, queries, nearest)
-    haversines = _haversines(left[rows], targets[nearest])
+    haversines = row_haversines(left[rows], targets[nearest])
     near = haversines <= (np.inf if limit is None else haversine_limit(limit))
     return RowDistances(rows[near], first[nearest[near]], metres_of(haversines[near]), METRES)
 
@@ -353,7 +372,7 @@ def _distinct(values: Array) -> tuple[Array, Array]:
     return distinct, rows[first]
 
 
-def _on_sphere(degrees: Array) -> Array:
+def on_sphere(degrees: Array) -> Array:
     """Convert (latitude, longitude) to points of the unit sphere, which keeps nearness."""
     latitude, longitude = np.radians(degrees).T
     across = np.cos(latitude)
@@ -362,7 +381,7 @@ def _on_sphere(degrees: Array) -> Array:
     )
 
 
-def _haversines(left: Array, right: Array) -> Array:
+def row_haversines(left: Array, right: Array) -> Array:
     """sin(angle / 2) ** 2 between coordinates, row by row."""
     tall, wide = (np.sin(np.radians(left[:, i] - right[:, i]) / 2) ** 2 for i in (0, 1))
     across = np.cos(np.radians(left[:, 0])) * np.cos(np.radians(right[:, 0]))

@@ -120,7 +120,6 @@ def test_near_values_are_those_with_the_largest_products(
     compact = CompactVectors.build(MatrixSource(vectors))  # eight axes: nothing is left out
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(near_columns, "NEAREST", nearest)
-        patch.setattr(near_columns, "_LEAVES", 2)
         query, ids = find_near_values(compact, queries, -2.0)
     products = queries @ vectors.T
     for number in range(asked):

@@ -173,6 +173,7 @@ class _MeaningProbe:
         judge, limits = self.judge, CandidateLimits(_LEAST_NEAR, columns=_FOUND)
         vectors, excluded = judge.vectors, self.search.excluded
         found, _ = find_candidates(judge.engine, judge.calibration, vectors, excluded, limits)
+        judge.compare(found)
         for segment, column in found:
             gain = self._gain(segment, column)
             if gain.more >= _MORE:

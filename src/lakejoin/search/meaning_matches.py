@@ -8,6 +8,7 @@ once more, for a sample of my values, with the vectors of the sentence model bes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lakejoin.engines.meaning.compared_texts import ComparedTexts
 from lakejoin.engines.meaning.match_rule import (
     Calibration,
     ColumnMatches,
@@ -60,6 +62,7 @@ class ColumnJudge:
     engine: VectorSearch
     stored: bool  # whether the index has the vectors of this encoder
     _columns: dict[tuple[int, int], MatchTexts] = field(default_factory=dict, init=False)
+    _compared: dict[int, ComparedTexts] = field(default_factory=dict, init=False)
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -79,13 +82,27 @@ class ColumnJudge:
         opened = self.engine.spaces[segment].lists.segment
         return np.asarray(opened.postings.codes_of(column))
 
+    def compare(self, columns: Sequence[tuple[int, int]]) -> None:
+        """Compare the values at `rows`, which must be few, with the texts of these columns at once,
+        for `match`: in long columns with those that are likely nearest. The index must have the
+        vectors of the encoder."""
+        for segment in {segment for segment, _ in columns}:
+            space = self.engine.spaces[segment]
+            own = [space.lists.ids_of(column) for number, column in columns if number == segment]
+            self._compared[segment] = ComparedTexts.of(self.calibration, self._mine, space, own)
+
     def match(self, segment: int, column: int) -> ColumnMatches:
         """The matches of the values at `rows`."""
         codes = self.codes(segment, column)
-        opened = self.engine.spaces[segment].lists.segment
-        own = locate_codes(self.query, segment, opened)[self.rows]
+        lists = self.engine.spaces[segment].lists
+        own = locate_codes(self.query, segment, lists.segment)[self.rows]
         at = np.minimum(np.searchsorted(codes, own), len(codes) - 1)
         same = np.where(codes[at] == own, at, -1)
+        if segment in self._compared:
+            texts = lists.segment.dictionary.texts
+            return self._compared[segment].match(
+                lists.ids_of(column), lambda at: texts.take(codes[at]), same
+            )
         return match_column(self.calibration, self._mine, self._texts(segment, column), same)
 
     def match_others(self, texts: pa.LargeStringArray, segment: int, column: int) -> Array:
@@ -95,8 +112,15 @@ class ColumnJudge:
         vectors = np.concatenate([self.vectors, self.encoder.encode(texts)])
         others = MatchTexts.of(self.calibration, vectors, whole)
         nowhere = np.full(len(whole), -1)
-        theirs = self._texts(segment, column)
-        matches = match_column(self.calibration, others, theirs, nowhere)
+        if segment in self._compared:
+            space, codes = self.engine.spaces[segment], self.codes(segment, column)
+            ids = space.lists.ids_of(column)
+            compared = ComparedTexts.of(self.calibration, others, space, [ids])
+            matches = compared.match(
+                ids, lambda at: space.lists.segment.dictionary.texts.take(codes[at]), nowhere
+            )
+        else:
+            matches = match_column(self.calibration, others, self._texts(segment, column), nowhere)
         return matches.chance[len(self.rows) :]
 
     def _texts(self, segment: int, column: int) -> MatchTexts:

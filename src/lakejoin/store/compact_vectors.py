@@ -151,6 +151,14 @@ class CompactVectors:
 
         return leaf_nodes(len(self.blocks))
 
+    @cached_property
+    def positions(self) -> Array:
+        """The position of each vector, by id."""
+        self.check(np.arange(len(self.blocks)))
+        positions = np.empty(self.count, np.int64)
+        positions[self.order] = np.arange(self.count)
+        return positions
+
     def check(self, leaves: Array) -> None:
         """Verify some leaves of the file; raises if they are damaged."""
         for array in self.mapped:

@@ -95,14 +95,11 @@ class Calibration:
     def of(cls, encoder: TextEncoder, texts: Sequence[str] | pa.Array) -> Calibration:
         """Calibrate on a sample of `texts` against others that are certainly unrelated."""
         sizes = encoder_parts(encoder)
-        unrelated = read_unrelated_texts()
         step = max(1, len(texts) // _SAMPLE)
         some = texts[::step] if len(texts) else texts
         ours = split_parts(encoder.encode(pa.array(list(_strings(some)), pa.large_string())), sizes)
-        others = split_parts(encoder.encode(unrelated), sizes)
         curves = []
-        for mine, theirs in zip(ours, others, strict=True):
-            among = (theirs @ theirs.T)[np.triu_indices(len(theirs), 1)]
+        for mine, (theirs, among) in zip(ours, _compare_unrelated(encoder), strict=True):
             cosines = np.concatenate([among, (mine @ theirs.T).ravel()])
             curves.append(NullCurve.of(cosines[cosines < _EQUAL]))
         weights = getattr(encoder, "part_weights", None) or (1 / len(sizes),) * len(sizes)
@@ -110,6 +107,18 @@ class Calibration:
 
     def split(self, vectors: Array) -> tuple[Array, ...]:
         return split_parts(vectors, self.sizes)
+
+    def score(self, cosines: Sequence[Array]) -> Array:
+        """How near texts are, all parts together, from the cosines of each part."""
+        score = np.zeros(cosines[0].shape, np.float32)
+        for cosine, curve, weight in zip(cosines, self.curves, self.weights, strict=True):
+            score += np.float32(weight) * ((cosine - curve.mean) / curve.deviation)
+        return score
+
+    def rarity(self, cosines: Sequence[Array]) -> Array:
+        """The rarity of the rarer part, from the cosines of each part."""
+        pairs = zip(cosines, self.curves, strict=True)
+        return np.asarray(np.max([curve.rarity(cosine) for cosine, curve in pairs], axis=0))
 
     def limits(self, sure: float) -> tuple[float, ...]:
         """For each part, the farthest that a match may be, as a share of the largest distance: in a
@@ -170,8 +179,12 @@ def match_column(
     count = len(mine)
     if not count or not len(theirs):
         return ColumnMatches(np.full(count, -1), np.zeros(count), np.zeros(count), 0.0)
-    nearest = find_nearest_values(calibration, mine, theirs)
-    logit = measure_evidence(nearest, len(theirs)) @ np.array(WEIGHTS) + CONSTANT
+    return weigh_matches(find_nearest_values(calibration, mine, theirs), len(theirs), same)
+
+
+def weigh_matches(nearest: NearestValues, size: int, same: Array) -> ColumnMatches:
+    """The matches with the nearest values of a column of `size`; `same` as in `match_column`."""
+    logit = measure_evidence(nearest, size) @ np.array(WEIGHTS) + CONSTANT
     equal = same >= 0
     found = equal | ((nearest.partner >= 0) & (nearest.back_lead >= 0))
     logit = np.where(equal, 12.0, np.where(found, logit, -12.0))
@@ -226,23 +239,13 @@ def find_nearest_values(
         end = min(begin + _BLOCK, count)
         cosines = [a[begin:end] @ b.T for a, b in zip(mine.parts, theirs.parts, strict=True)]
         conflict, differ = mine.numbers.slice(begin, end).compare(theirs.numbers)
-        score = np.zeros(cosines[0].shape, np.float32)
-        for cosine, curve, weight in zip(
-            cosines, calibration.curves, calibration.weights, strict=True
-        ):
-            score += np.float32(weight) * ((cosine - curve.mean) / curve.deviation)
+        score = calibration.score(cosines)
         score[conflict] = -np.inf
         rows = np.arange(end - begin)
         first = score.argmax(axis=1)
         best[begin:end] = score[rows, first]
         partner[begin:end] = np.where(np.isfinite(best[begin:end]), first, -1)
-        rarity[begin:end] = np.max(
-            [
-                curve.rarity(cosine[rows, first])
-                for cosine, curve in zip(cosines, calibration.curves, strict=True)
-            ],
-            axis=0,
-        )
+        rarity[begin:end] = calibration.rarity([cosine[rows, first] for cosine in cosines])
         other_numbers[begin:end] = differ[rows, first]
         _update_best_two(score, begin, back, rival, owner)
         score[rows, first] = -np.inf
@@ -282,6 +285,20 @@ def split_parts(vectors: Array, sizes: Sequence[int]) -> tuple[Array, ...]:
         parts.append(part / np.where(length > 0, length, 1))
         begin += size
     return tuple(parts)
+
+
+# By the identity of the encoder; a process uses few.
+_unrelated: dict[str, list[tuple[Array, Array]]] = {}
+
+
+def _compare_unrelated(encoder: TextEncoder) -> list[tuple[Array, Array]]:
+    """For each part of the vectors of the unrelated texts: the vectors, and their cosines."""
+    known = _unrelated.get(encoder.identity)
+    if known is None:
+        parts = split_parts(encoder.encode(read_unrelated_texts()), encoder_parts(encoder))
+        known = [(part, (part @ part.T)[np.triu_indices(len(part), 1)]) for part in parts]
+        _unrelated[encoder.identity] = known
+    return known
 
 
 def read_unrelated_texts() -> pa.LargeStringArray:

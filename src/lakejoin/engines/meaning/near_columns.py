@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from lakejoin.engines.meaning.column_counts import CountBoard, ListedPairs, count_columns
+from lakejoin.engines.meaning.product_kernels import estimate_at, find_best
 from lakejoin.engines.meaning.vector_space import VectorSpace
 from lakejoin.model import Array
 from lakejoin.store.compact_vectors import LEAF, CompactVectors
 
 NEAREST = 128  # values taken for each query
-_LEAVES = 256  # leaves decoded at once
 
 
 class NearColumns(NamedTuple):
@@ -52,35 +52,34 @@ def find_near_values(compact: CompactVectors, queries: Array, least: float) -> t
     `least`; by ascending query."""
     if not compact.count:
         return np.zeros((2, 0), np.int64)[0], np.zeros(0, np.int64)
-    axes = queries.astype(np.float64) @ compact.axes.T.astype(np.float64)
-    scaled = (axes * compact.scale).astype(np.float32)
-    constant = queries.astype(np.float64) @ compact.mean.astype(np.float64)
-    floor = np.full(len(queries), least)
-    kept = np.zeros((3, 0))
     compact.check(np.arange(len(compact.blocks)))
-    rests = compact.rest.reshape(-1, LEAF)
-    for first in range(0, len(compact.blocks), _LEAVES):
-        block = compact.blocks[first : first + _LEAVES]
-        points = block.transpose(1, 0, 2).reshape(block.shape[1], -1).astype(np.float32)
-        products = scaled @ points + constant[:, None]
-        products[:, ~(rests[first : first + _LEAVES].reshape(-1) < np.inf)] = -np.inf
-        query, at = np.nonzero(products >= floor[:, None])
-        inside = first * LEAF + at < compact.count
-        query, at = query[inside], at[inside]
-        found = np.stack([query, first * LEAF + at, products[query, at]])
-        kept, floor = _keep_best(np.concatenate([kept, found], axis=1), floor)
-    order = np.argsort(kept[0], kind="stable")
-    return kept[0, order].astype(np.int64), compact.order[kept[1, order].astype(np.int64)]
+    scaled, constant = _scale(compact, queries)
+    best = np.empty((len(queries), NEAREST), np.float32)
+    at = np.empty(best.shape, np.int64)
+    counts = np.zeros(len(queries), np.int64)
+    floors = (least - constant).astype(np.float32)
+    find_best(compact.blocks, compact.rest, compact.count, scaled, floors, best, at, counts)
+    query = np.repeat(np.arange(len(queries)), counts)
+    found = at[np.arange(NEAREST) < counts[:, None]]
+    return query, compact.order[found]
 
 
-def _keep_best(kept: Array, floor: Array) -> tuple[Array, Array]:
-    """The best of every query, and the product that further ones must have."""
-    order = np.lexsort((-kept[2], kept[0]))
-    kept = kept[:, order]
-    counts = np.bincount(kept[0].astype(np.int64), minlength=len(floor))
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    rank = np.arange(kept.shape[1]) - np.repeat(starts, counts)
-    floor = floor.copy()
-    full = counts >= NEAREST
-    floor[full] = kept[2, starts[full] + NEAREST - 1]
-    return kept[:, rank < NEAREST], floor
+def estimate_products(compact: CompactVectors, queries: Array, ids: Array) -> Array:
+    """The products of queries with some vectors, as far as the stored coordinates tell: a row for
+    each query."""
+    scaled, constant = _scale(compact, queries)
+    positions = compact.positions[ids]
+    order = np.argsort(positions)
+    compact.check(np.flatnonzero(np.bincount(positions // LEAF)))
+    found = np.empty((len(queries), len(ids)), np.float32)
+    estimate_at(compact.blocks, scaled, positions[order], found)
+    back = np.empty(len(ids), np.int64)
+    back[order] = np.arange(len(ids))
+    return found[:, back] + constant[:, None].astype(np.float32)
+
+
+def _scale(compact: CompactVectors, queries: Array) -> tuple[Array, Array]:
+    """What queries are multiplied with and added to estimate products from coordinates."""
+    axes = queries.astype(np.float64) @ compact.axes.T.astype(np.float64)
+    constant = queries.astype(np.float64) @ compact.mean.astype(np.float64)
+    return (axes * compact.scale).astype(np.float32), constant

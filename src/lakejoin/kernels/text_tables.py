@@ -255,14 +255,20 @@ def find_text_spans(
     length: Array, block: Array, long_id: Array, long_length: Array, ids: Array, out: Array
 ) -> None:
     """Write the (begin, end) of the text of each id to the rows of `out`."""
+    following, end = np.int64(-1), np.int64(0)  # the id after the one before, where it begins
     for k in range(ids.shape[0]):
         i = np.int64(ids[k])
         first = i - i % BLOCK_TEXTS
-        begin = block[i // BLOCK_TEXTS]
+        if first < following <= i:  # in the same block: go on from there
+            first = following
+        else:
+            end = block[i // BLOCK_TEXTS]
         for j in range(first, i):
-            begin += text_length(length, long_id, long_length, j)
-        out[k, 0] = begin
-        out[k, 1] = begin + text_length(length, long_id, long_length, i)
+            end += text_length(length, long_id, long_length, j)
+        out[k, 0] = end
+        end += text_length(length, long_id, long_length, i)
+        out[k, 1] = end
+        following = i + 1
 
 
 @kernel

@@ -4,8 +4,9 @@
         [--no-peers] [--peer-python PATH | --recorded] [--show 3]
 
 Sets: `synthetic` (the four cases of the Auto-Join thesis), `web` (its 31 pairs of web tables),
-`autofj` (25 tables of AutoFuzzyJoin), `row-level` (five joins of a real lake), `more` and `later`
-(made from columns of real tables, see `autojoin_more.py`). `--data` names the folder of all these.
+`autofj` (25 tables of AutoFuzzyJoin), `names` (respelt names, see `autojoin_names.py`), `row-level`
+(five joins of a real lake), `more` and `later` (made from columns of real tables, see
+`autojoin_more.py`). `--data` names the folder of all these.
 The weights of the fuzzy step were fitted on every second table of `autofj`: the others are also
 averaged by themselves.
 
@@ -32,6 +33,7 @@ from typing import Any
 import autojoin_cases
 from autojoin_cases import Case, Pairs
 from autojoin_more import later, more
+from autojoin_names import names
 from autojoin_peers import THRESHOLDED, Quality, averages, curve, one_threshold, own_thresholds
 from autojoin_recorded import autofj_of
 from harness import record
@@ -43,6 +45,7 @@ SETS: dict[str, Callable[[Path], Iterable[Case]]] = {
     "synthetic": lambda _: autojoin_cases.synthetic(),
     "web": autojoin_cases.web,
     "autofj": autojoin_cases.autofj,
+    "names": names,
     "row-level": autojoin_cases.row_level,
     "more": more,
     "later": later,
@@ -159,8 +162,8 @@ def held_out(kind: str, found: Found) -> Found:
     """The cases that nothing was fitted on, where there were such; see `fuzzy_weights.py`."""
     if kind != "autofj":
         return {}
-    names = {one.name for one in found["lakejoin"][0::2]}
-    return {name: [one for one in ones if one.name in names] for name, ones in found.items()}
+    unseen = {one.name for one in found["lakejoin"][0::2]}
+    return {name: [one for one in ones if one.name in unseen] for name, ones in found.items()}
 
 
 def each(kind: str, found: Found) -> str:

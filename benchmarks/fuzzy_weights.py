@@ -1,13 +1,17 @@
 """Fits the weights of fuzzy joins anew, on tables whose answers are known.
 
-`python benchmarks/fuzzy_weights.py FOLDER`, where FOLDER holds `autofj`, tables of AutoFuzzyJoin.
-Every second table is for fitting; the others are held out. Prints the weights, and precision,
-recall and F of the join as it is now, on average over the tables of either kind.
+    python benchmarks/fuzzy_weights.py FOLDER [--more FOLDER] [--held]
+
+Each folder holds `autofj`, tables of AutoFuzzyJoin. Of the first every second table is for fitting,
+of the others one half, chosen by a hash of the name, and so are the respelt names of
+`autojoin_names.py`; the other tables are held out. Prints the weights, and precision, recall and F
+of the join as it is now, on average over the tables of each kind, of those held out only if asked.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +20,7 @@ import pyarrow as pa
 from scipy.optimize import minimize
 
 from autojoin_cases import Case, autofj
+from autojoin_names import names
 from lakejoin.joins.fuzzy.corpus import build_corpus, fold_texts
 from lakejoin.joins.fuzzy.fuzzy_join import fuzzy_matches
 from lakejoin.joins.fuzzy.pair_evidence import (
@@ -32,6 +37,10 @@ FEW = 100  # texts: a table with fewer counts less than the others
 SMALL = 1e-3  # what large weights cost, so that they stay finite
 
 
+def half(case: Case) -> int:
+    return int(hashlib.sha256(case.name.encode()).hexdigest(), 16) % 2
+
+
 def columns(case: Case) -> tuple[pa.Array, pa.Array, bool]:
     """Texts, keys, and whether the keys are the left table."""
     left, right = (pa.array(texts) for texts in case.texts())
@@ -45,7 +54,7 @@ def evidence_of(case: Case) -> Table:
     corpus, none = build_corpus(mine, theirs), np.zeros(0, np.int64)
     index, asked = TextIndex(corpus), np.arange(corpus.left)
     pairs = candidate_pairs(corpus, asked, index.nearest(asked), none)
-    doubt = word_doubts(corpus, index, pairs, (none, none), 0)
+    doubt = word_doubts(corpus, index, pairs, (none, none))
     rows = [dict(zip(c.rows.tolist(), range(len(c.rows)), strict=True)) for c in (mine, theirs)]
     found = [(rows[0][t], rows[1][k]) for t, k in zip(pairs.texts, pairs.keys, strict=True)]
     right = [bool(case.pairs([pair[::-1] if turned else pair]) & case.true) for pair in found]
@@ -86,13 +95,27 @@ def quality(case: Case) -> tuple[float, float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where autofj lies")
-    cases = sorted(autofj(parser.parse_args().folder), key=lambda case: case.name)
-    fitting, held = cases[1::2], cases[0::2]
-    tables = [evidence_of(case) for case in fitting]
+    parser.add_argument("--more", type=Path, help="where other tables of AutoFuzzyJoin lie")
+    parser.add_argument("--held", action="store_true", help="also run the tables held out")
+    options = parser.parse_args()
+    cases = sorted(autofj(options.folder), key=lambda case: case.name)
+    others = [] if options.more is None else sorted(autofj(options.more), key=lambda c: c.name)
+    made = list(names(options.folder))
+    kinds = {
+        "fitted": cases[1::2],
+        "fitted, others": [case for case in others if half(case) == 0],
+        "respelt names": made,
+    }
+    tables = [evidence_of(case) for some in kinds.values() for case in some]
+    if options.held:
+        kinds["held out"] = cases[0::2]
+        kinds["held out, others"] = [case for case in others if half(case) == 1]
     start = np.zeros(tables[0][0].shape[1] + 1)
     found = minimize(loss, start, args=(tables,), jac=True, method="L-BFGS-B")
     print("weights", found.x[:-1].round(2).tolist(), "none", round(float(found.x[-1]), 2))
-    for name, some in (("fitted", fitting), ("held out", held), ("all", cases)):
+    for name, some in kinds.items():
+        if not some:
+            continue
         average = np.mean([quality(case) for case in some], axis=0).round(3).tolist()
         print(f"{name}: precision, recall, F {average} on {len(some)} tables")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,17 @@ from itertools import product
 from lakejoin.joins.fuzzy.pair_evidence import INTERCEPT, WEIGHTS
 
 MARGIN = 1e-4  # numbers that come this near to a limit may fall on either side of it
-ROMAN = {"ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii", "xiii", "xiv", "xv", "xvi"}
+TENS = ["", "x", "xx", "xxx", "xl"]
+ONES = ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"]
+ROMAN = {ten + one: str(10 * i + j) for i, ten in enumerate(TENS) for j, one in enumerate(ONES)}
+COUNTED = [
+    *("one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+]
+ORDERED = [
+    *("first", "second", "third", "fourth", "fifth", "sixth"),
+    *("seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"),
+]
 # Words that say little, of English, the Romance languages and German.
 GRAMMAR = {
     *("the", "of", "and", "a", "an", "in", "at", "on", "for", "to", "by", "with"),
@@ -33,11 +44,77 @@ def fold(text: str) -> str:
         except UnicodeError:
             pass
     text = unicodedata.normalize("NFKD", text.casefold())
+    text = without_dots(text)
+    text = re.sub(
+        r"\b(1[5-9]|20)([0-9][0-9])( ?[-–/] ?)([0-9][0-9])\b",
+        lambda years: years[1] + years[2] + years[3] + years[1] + years[4],
+        text,
+    )
     kinds = [(c, unicodedata.category(c)) for c in text]
     kept = [
         c if k[0] == "L" or k == "Nd" else " " for c, k in kinds if k[0] != "M" and c not in "'’ʼ`´"
     ]
-    return " ".join("".join(kept).split())
+    return " ".join(part for word in "".join(kept).split() for part in number_parts(word))
+
+
+def without_dots(text: str) -> str:
+    """Two or more single letters with a dot after each are one word."""
+    out, i = "", 0
+    while i < len(text):
+        end = i
+        while text[end : end + 1].isalpha() and text[end + 1 : end + 2] == ".":
+            end += 2
+        begins = not (i and (text[i - 1].isalnum() or text[i - 1] == "_"))
+        if begins and end - i >= 4:
+            out += text[i:end].replace(".", "")
+            i = end
+        else:
+            out += text[i]
+            i += 1
+    return out
+
+
+def number_parts(word: str) -> list[str]:
+    """A number in digits without leading zeros, and apart from the letters beside it."""
+    if len(word) > 1 and word in ROMAN:
+        return [ROMAN[word]]
+    for words in (COUNTED, ORDERED):
+        if word in words:
+            return [str(words.index(word) + 1)]
+    digits = set("0123456789")
+    head = next((i for i, c in enumerate(word) if c in digits), len(word))
+    number = word[head:]
+    if head != 1 and number and set(number) <= digits and is_word(word[:head]):
+        return [word[:head], number.lstrip("0") or "0"][head == 0 :]
+    end = next((i for i, c in enumerate(word) if c not in digits), len(word))
+    number, rest = word[:end], word[end:]
+    if number and rest in ("st", "nd", "rd", "th"):
+        return [number.lstrip("0") or "0"]
+    if number and len(rest) >= 3 and is_word(rest):
+        return [number.lstrip("0") or "0", rest]
+    return [word]
+
+
+def is_word(text: str) -> bool:
+    """Whether a text is letters only, as regular expressions see them."""
+    return all(re.fullmatch(r"[^\W\d_]", c) for c in text)
+
+
+def join_words(texts: Sequence[list[str]]) -> list[list[str]]:
+    """Two adjacent words are one where they are one word in any text."""
+    known = {word for text in texts for word in text}
+    out = []
+    for text in texts:
+        made, rest = [], list(text)
+        while rest:
+            both = "".join(rest[:2])
+            if len(rest) > 1 and len(both) >= 5 and both.isalpha() and both in known:
+                made.append(both)
+                rest = rest[2:]
+            else:
+                made.append(rest.pop(0))
+        out.append(made)
+    return out
 
 
 def beyond(value: float, limit: float) -> bool:
@@ -61,7 +138,8 @@ def rarities(left: Sequence[list[str]], right: Sequence[list[str]]) -> dict[str,
 
 
 def weight(word: str) -> float:
-    return (1 - 0.5 ** len(word)) * (0.25 if word in GRAMMAR else 1.0)
+    length = max(4, len(word)) if is_number(word) else len(word)
+    return (1 - 0.5**length) * (0.25 if word in GRAMMAR else 1.0)
 
 
 def cosine(one: list[str], other: list[str], rarity: dict[str, float]) -> float:
@@ -93,7 +171,7 @@ def jaro_winkler(a: str, b: str) -> float:
 
 
 def is_number(word: str) -> bool:
-    return any(c.isdigit() for c in word) or word in ROMAN
+    return any(c.isdigit() for c in word)
 
 
 def answers(
@@ -136,6 +214,7 @@ def chances(
     texts, keys = list(dict.fromkeys(left)), list(dict.fromkeys(right))
     words = {("l", t): fold(t).split() for t in texts} | {("r", k): fold(k).split() for k in keys}
     words = {name: found for name, found in words.items() if found}
+    words = dict(zip(words, join_words(list(words.values())), strict=True))
     texts = [t for t in texts if ("l", t) in words]
     keys = [k for k in keys if ("r", k) in words]
     threes = {name: grams(" ".join(found), 3) for name, found in words.items()}
@@ -193,6 +272,9 @@ def chances(
         mass, mine, theirs = answers(words["l", pair[0]], words["r", pair[1]], rarity, in_keys)
         rest = sum(rarity[w] * o for w, o in mine + theirs)
         conflict = all(any(o > 0 and is_number(w) for w, o in side) for side in (mine, theirs))
+        by_words = mass - sum(rarity[w] * (1 - o) for w, o in mine if is_number(w))
+        if by_words < 1e-9 and all(any(o > 0 for _, o in side) for side in (mine, theirs)):
+            mass = 0.0
         row = [
             mass / max(mass + 0.5 * rest, 1e-9),
             float(conflict),

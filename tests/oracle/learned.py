@@ -21,8 +21,8 @@ Rows = Sequence[dict[str, str | None]]
 Texts = tuple[str, ...]
 Node = tuple[int, ...]
 
-MOST_OPERATORS = 8
-_MOST_NODES = 120
+MOST_OPERATORS = 16
+_MOST_NODES = 240
 _MOST_STRETCHES = 30
 _LONGEST_CUT = 10
 _MOST_PIECES = 5
@@ -54,14 +54,27 @@ def _best_path(
     rows: Rows, goals: tuple[str, ...], targets: Sequence[str], columns: Sequence[str]
 ) -> list[_Edge] | None:
     pieces = with_forms(pieces_of(rows, columns, 1), goals)
-    edges = _Search(goals, targets, pieces).run()
+    stores = _stores(rows, goals, columns, pieces)
+    edges = _Search(goals, targets, pieces, stores).run()
     if edges is None or not all(isinstance(edge, Constant) or edge.whole for edge in edges):
         # Many need one split only, which is found sooner among fewer pieces. But whole pieces of
         # pieces are plainer than pieces that are cut.
         known = {piece.texts for piece in pieces}
         deeper = [piece for piece in pieces_of(rows, columns, 2) if piece.texts not in known]
-        edges = _Search(goals, targets, [*pieces, *deeper]).run() or edges
+        edges = _Search(goals, targets, [*pieces, *deeper], stores).run() or edges
     return edges
+
+
+def _stores(
+    rows: Rows, goals: tuple[str, ...], columns: Sequence[str], pieces: Sequence[Substring]
+) -> list[list[str]]:
+    """The texts that each example's target is made of: constants are in any other target."""
+    rewritten = [piece.texts for piece in pieces if piece.is_rewritten]
+    return [
+        [*(fold_case(row[column] or "") for column in columns), goals[i - 1]]
+        + [texts[i] for texts in rewritten]
+        for i, row in enumerate(rows)
+    ]
 
 
 def _useful(texts: tuple[str, ...], goals: tuple[str, ...]) -> bool:
@@ -110,8 +123,19 @@ def _effort(part: _SubstringPart) -> float:
 
 
 class _Search:
-    def __init__(self, goals: tuple[str, ...], targets: Sequence[str], pieces: list[Substring]):
+    def __init__(
+        self,
+        goals: tuple[str, ...],
+        targets: Sequence[str],
+        pieces: list[Substring],
+        stores: list[list[str]],
+    ):
         self.goals = goals
+        # The fewest steps to the end from every place of every target.
+        self.bounds = [
+            [stretches(goal[place:], store) for place in range(len(goal) + 1)]
+            for goal, store in zip(goals, stores, strict=True)
+        ]
         self.targets = targets
         # Where each character occurs in the first example's pieces.
         self.places: dict[str, list[tuple[Substring, int]]] = {}
@@ -127,14 +151,16 @@ class _Search:
         start: Node = (0,) * len(self.goals)
         end: Node = tuple(len(goal) for goal in self.goals)
         order = count()
-        queue: list[tuple[int, float, int, Node, tuple[_Edge, ...]]] = [(0, 0.0, 0, start, ())]
+        queue: list[tuple[float, float, int, Node, tuple[_Edge, ...]]] = []
+        if self.bound(start) <= MOST_OPERATORS:
+            queue.append((self.bound(start), 0.0, 0, start, ()))
         done: set[tuple[Node, bool]] = set()
         while queue and len(done) < _MOST_NODES:
-            steps, effort, _, node, path = heapq.heappop(queue)
+            _, effort, _, node, path = heapq.heappop(queue)
             if node == end:
                 return list(path)
             after_constant = bool(path) and isinstance(path[-1], Constant)
-            if (node, after_constant) in done or steps == MOST_OPERATORS:
+            if (node, after_constant) in done:
                 continue
             done.add((node, after_constant))
             if any(place == len(goal) for place, goal in zip(node, self.goals, strict=True)):
@@ -143,10 +169,15 @@ class _Search:
             if not after_constant:
                 edges += self._constants(node)
             for edge, following, more in edges:
-                if (following, isinstance(edge, Constant)) not in done:
-                    entry = (steps + 1, effort + more, next(order), following, (*path, edge))
+                whole = len(path) + 1 + self.bound(following)
+                if whole <= MOST_OPERATORS and (following, isinstance(edge, Constant)) not in done:
+                    entry = (whole, effort + more, next(order), following, (*path, edge))
                     heapq.heappush(queue, entry)
         return None
+
+    def bound(self, node: Node) -> float:
+        """The fewest steps to the end: as many as the example that needs the most."""
+        return max(bounds[place] for bounds, place in zip(self.bounds, node, strict=True))
 
     def _constants(self, node: Node) -> Iterator[tuple[_Edge, Node, float]]:
         """What all targets have next, up to each end of a word."""

@@ -185,12 +185,13 @@ def compare_words(
     left: Array,
     right: Array,
 ) -> Array:
-    """Compare the words of pairs of texts: a row of seven numbers per pair.
+    """Compare the words of pairs of texts: a row of eight numbers per pair.
 
     The rarity that is paired; what the left text leaves open, and the right; numbers that the left
-    leaves open, and the right; the doubt in what the left leaves open, and the right.
+    leaves open, and the right; the doubt in what the left leaves open, and the right; how much of
+    the rarity that is paired is that of words, not numbers.
     """
-    out = np.zeros((left.shape[0], 7))
+    out = np.zeros((left.shape[0], 8))
     open_a = np.empty(MAX_WORDS)
     open_b = np.empty(MAX_WORDS)
     similarity = np.empty((MAX_WORDS, MAX_WORDS))
@@ -203,8 +204,10 @@ def compare_words(
             points, begins, ends, words, numeric, in_keys, rarity, a, a_end, b, b_end,
             open_a, open_b, similarity, taken_a, taken_b,
         )  # fmt: skip
+        out[p, 7] = out[p, 0]
         for i in range(a_end - a):
             word = words[a + i]
+            out[p, 7] -= numeric[word] * (1.0 - open_a[i]) * rarity[word]
             out[p, 1] += open_a[i] * rarity[word]
             out[p, 3] += open_a[i] * numeric[word]
             out[p, 5] += open_a[i] * doubt[word]

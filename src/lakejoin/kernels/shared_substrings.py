@@ -371,10 +371,12 @@ def _fewest(
     position, end = goals[row, 0], goals[row, 1]
     taken = np.int64(0)
     while position < end:
-        size = _longest(chars, position, end, goals[other, 0], goals[other, 1], np.int64(0))
+        size = find_longest(chars, position, end, goals[other, 0], goals[other, 1], np.int64(0))
         for column in range(len(used)):
             if used[column]:
-                size = _longest(chars, position, end, begins[row, column], ends[row, column], size)
+                size = find_longest(
+                    chars, position, end, begins[row, column], ends[row, column], size
+                )
         if size == 0 or taken >= most:
             return TOO_MANY
         position += size
@@ -383,7 +385,7 @@ def _fewest(
 
 
 @njit(nogil=True)
-def _longest(chars: Array, position: int, end: int, begin: int, stop: int, size: int) -> int:
+def find_longest(chars: Array, position: int, end: int, begin: int, stop: int, size: int) -> int:
     """The longest substring of a text that the goal has at a position, if longer than `size`."""
     for start in range(begin, stop - size):
         shared = 0
@@ -392,3 +394,37 @@ def _longest(chars: Array, position: int, end: int, begin: int, stop: int, size:
             shared += 1
         size = max(size, shared)
     return size
+
+
+NEVER = 1 << 30  # steps to an end that cannot be reached
+
+
+@njit(nogil=True)
+def count_steps_to_end(
+    chars: Array, begins: Array, ends: Array, goals: Array, firsts: Array, lasts: Array,
+    formed: Array,
+) -> Array:  # fmt: skip
+    """Count the fewest steps from every position of each goal to its end.
+
+    A step is a stretch of the row's columns, of a formed substring, or of another goal (a constant
+    is in every goal). Taking the longest each time takes the fewest.
+    """
+    examples = len(goals)
+    longest_goal = np.int64(0)
+    for e in range(examples):
+        longest_goal = max(longest_goal, goals[e, 1] - goals[e, 0])
+    bounds = np.zeros((examples, longest_goal + 1), np.int64)
+    for e in range(examples):
+        other, end = (e - 1) % examples, goals[e, 1]
+        for at in range(end - 1, goals[e, 0] - 1, -1):
+            size = find_longest(chars, at, end, goals[other, 0], goals[other, 1], np.int64(0))
+            for column in range(begins.shape[1]):
+                size = find_longest(chars, at, end, begins[e, column], ends[e, column], size)
+            for substring in range(len(firsts)):
+                if formed[substring]:
+                    size = find_longest(
+                        chars, at, end, firsts[substring, e], lasts[substring, e], size
+                    )
+            place = at - goals[e, 0]
+            bounds[e, place] = 1 + bounds[e, place + size] if size else NEVER
+    return bounds

@@ -1,7 +1,9 @@
 """Find the shortest program: the fewest slices of substrings and constants that make all goals.
 
-Best-first search. A node is a position in every example's goal. An edge leads over the next
-characters of all goals, which are a constant or a slice of a substring of the row. Texts are code
+A* search. A node is a position in every example's goal. An edge leads over the next characters of
+all goals, which are a constant or a slice of a substring of the row. What follows a node takes at
+least as many steps as the example that needs the most, taking the longest stretch of its row each
+time: entries are expanded by the steps that they and this bound add up to. Texts are code
 points in one array; a goal or a substring is given by where it begins and ends for every example.
 
 An edge is a row of five numbers: the substring (`CONSTANT` for none), where its slice begins in the
@@ -16,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from lakejoin.kernels.jit import kernel, njit
+from lakejoin.kernels.shared_substrings import count_steps_to_end
 from lakejoin.model import Array
 
 CONSTANT = -1
@@ -23,8 +26,8 @@ REST = -1
 CUT = 2.0  # the effort of a slice that does not begin, or does not end, where its substring does
 
 # Columns of an entry of the queue: the edge that leads to it, the entry it came from, its number of
-# steps, the next entry in its chain, and its node.
-_SUBSTRING, _START, _BACK, _LENGTH, _DROP, _PARENT, _STEPS, _AFTER, _NODE = range(9)
+# steps, the fewest steps of a whole path through it, the next entry in its chain, and its node.
+_SUBSTRING, _START, _BACK, _LENGTH, _DROP, _PARENT, _STEPS, _WHOLE, _AFTER, _NODE = range(10)
 _EDGE = 5  # the first columns make up the edge
 _MOST_CUTS = 3  # slices tried of a substring at a position
 _SHORT_CUT = 3  # characters: for slices up to this length, the first character alone is tried too
@@ -38,6 +41,8 @@ _HIGH = np.uint64(32)
 def find_shortest_program(
     chars: Array,
     alnum: Array,
+    begins: Array,
+    ends: Array,
     goals: Array,
     firsts: Array,
     lasts: Array,
@@ -49,10 +54,11 @@ def find_shortest_program(
 ) -> Array:
     """Return the edges of the best path; none if there is none within the limits.
 
-    `goals` are begins and ends; `firsts` and `lasts` those of the substrings, for every example.
-    `formed` substrings are used only as a whole.
+    `goals` are begins and ends; `begins` and `ends` those of every example's columns; `firsts` and
+    `lasts` those of the substrings, for every example. `formed` substrings are only used whole.
     """
     examples = len(goals)
+    bounds = count_steps_to_end(chars, begins, ends, goals, firsts, lasts, formed)
     heads, substrings, offsets = _index(chars, goals, firsts, lasts, formed)
     entries, costs = np.zeros((512, _NODE + examples), np.int64), np.zeros(512, np.float64)
     heap = np.zeros(512, np.int64)
@@ -64,7 +70,9 @@ def find_shortest_program(
     edge, node = np.zeros(_EDGE, np.int64), np.empty(examples, np.int64)
     for e in range(examples):
         node[e] = goals[e, 0]
-    _push(entries, costs, heap, count, -1, edge, node, 0.0)
+    if _bound(bounds, goals, node) > most_steps:
+        return np.zeros((0, _EDGE), np.int64)
+    _push(entries, costs, heap, count, -1, edge, node, 0.0, 0)
     expanded_count = 0
     while count[1] > 0 and expanded_count < most_nodes:
         entry = _pop(entries, costs, heap, count)
@@ -76,9 +84,7 @@ def find_shortest_program(
             return _path(entries, entry)
         constant = entries[entry, _SUBSTRING] == CONSTANT
         chain = _chain(node, constant)
-        if entries[entry, _STEPS] == most_steps or _is_expanded(
-            entries, expanded, expanded_after, expanded_entry, chain, node, constant
-        ):
+        if _is_expanded(entries, expanded, expanded_after, expanded_entry, chain, node, constant):
             continue
         expanded_entry[expanded_count] = entry
         expanded_after[expanded_count] = expanded[chain]
@@ -93,23 +99,32 @@ def find_shortest_program(
             entries, costs, heap = _longer(entries, costs, heap, count, 2 * room)
         _push_slices(
             chars, goals, firsts, lasts, efforts, formed, substrings, offsets, begin, end,
-            entry, node, longest_cut, entries, costs, heap, count, chains,
+            entry, node, longest_cut, most_steps, bounds, entries, costs, heap, count, chains,
             expanded, expanded_after, expanded_entry,
         )  # fmt: skip
         if not constant:
             _push_constants(
-                chars, alnum, goals, entry, node, entries, costs, heap, count,
+                chars, alnum, goals, entry, node, most_steps, bounds, entries, costs, heap, count,
                 expanded, expanded_after, expanded_entry,
             )  # fmt: skip
     return np.zeros((0, _EDGE), np.int64)
 
 
 @njit(nogil=True)
+def _bound(bounds: Array, goals: Array, node: Array) -> int:
+    """The fewest steps from a node to the end: as many as the example that needs the most."""
+    fewest = np.int64(0)
+    for e in range(len(node)):
+        fewest = max(fewest, bounds[e, node[e] - goals[e, 0]])
+    return fewest
+
+
+@njit(nogil=True)
 def _push_slices(
     chars: Array, goals: Array, firsts: Array, lasts: Array, efforts: Array, formed: Array,
     substrings: Array, offsets: Array, at: int, end: int, entry: int, node: Array, longest_cut: int,
-    entries: Array, costs: Array, heap: Array, count: Array, chains: Array,
-    expanded: Array, expanded_after: Array, expanded_entry: Array,
+    most_steps: int, bounds: Array, entries: Array, costs: Array, heap: Array, count: Array,
+    chains: Array, expanded: Array, expanded_after: Array, expanded_entry: Array,
 ) -> None:  # fmt: skip
     """Push the slices of substrings that all goals have next."""
     examples = len(node)
@@ -140,6 +155,9 @@ def _push_slices(
                 for e in range(examples):
                     whole = shared[e] if length == REST else min(shared[e] + rests[e], length)
                     moved[e] = node[e] + whole
+                fewest = entries[entry, _STEPS] + 1 + _bound(bounds, goals, moved)
+                if fewest > most_steps:
+                    continue
                 cost = before + (effort if length == REST and drop == 0 else effort + CUT)
                 chain = _chain(moved, False)
                 if _is_expanded(
@@ -149,15 +167,15 @@ def _push_slices(
                 if _is_pushed(entries, costs, chains[chain], begin, moved, cost):
                     continue
                 edge[_LENGTH], edge[_DROP] = length, drop
-                pushed = _push(entries, costs, heap, count, entry, edge, moved, cost)
+                pushed = _push(entries, costs, heap, count, entry, edge, moved, cost, fewest)
                 entries[pushed, _AFTER] = chains[chain]
                 chains[chain] = pushed
 
 
 @njit(nogil=True)
 def _push_constants(
-    chars: Array, alnum: Array, goals: Array, entry: int, node: Array,
-    entries: Array, costs: Array, heap: Array, count: Array,
+    chars: Array, alnum: Array, goals: Array, entry: int, node: Array, most_steps: int,
+    bounds: Array, entries: Array, costs: Array, heap: Array, count: Array,
     expanded: Array, expanded_after: Array, expanded_entry: Array,
 ) -> None:  # fmt: skip
     """Push what all goals have next as constants, up to each end of a word."""
@@ -172,16 +190,19 @@ def _push_constants(
         for e in range(len(node)):
             moved[e] = node[e] + length
         chain = _chain(moved, True)
+        fewest = entries[entry, _STEPS] + 1 + _bound(bounds, goals, moved)
+        if fewest > most_steps:
+            continue
         if not _is_expanded(entries, expanded, expanded_after, expanded_entry, chain, moved, True):
             edge[_SUBSTRING], edge[_START] = CONSTANT, length
             cost = costs[entry] + 0.5 + 1.0 * letters
-            _push(entries, costs, heap, count, entry, edge, moved, cost)
+            _push(entries, costs, heap, count, entry, edge, moved, cost, fewest)
 
 
 @njit(nogil=True)
 def _push(
     entries: Array, costs: Array, heap: Array, count: Array,
-    parent: int, edge: Array, node: Array, cost: float,
+    parent: int, edge: Array, node: Array, cost: float, fewest: int,
 ) -> int:  # fmt: skip
     """Push one more entry; there must be room for it."""
     entry, at = count[0], count[1]
@@ -191,6 +212,7 @@ def _push(
         entries[entry, _NODE + e] = node[e]
     entries[entry, _PARENT] = parent
     entries[entry, _STEPS] = entries[parent, _STEPS] + 1 if parent >= 0 else 0
+    entries[entry, _WHOLE] = fewest
     costs[entry] = cost
     while at > 0:
         above = (at - 1) // 2
@@ -224,9 +246,9 @@ def _pop(entries: Array, costs: Array, heap: Array, count: Array) -> int:
 
 @njit(nogil=True)
 def _comes_first(entries: Array, costs: Array, left: int, right: int) -> bool:
-    """Whether an entry comes before another: fewer steps, then less effort, then earlier."""
-    if entries[left, _STEPS] != entries[right, _STEPS]:
-        return entries[left, _STEPS] < entries[right, _STEPS]
+    """Whether an entry comes before another: fewer steps in all, then less effort, then earlier."""
+    if entries[left, _WHOLE] != entries[right, _WHOLE]:
+        return entries[left, _WHOLE] < entries[right, _WHOLE]
     if costs[left] != costs[right]:
         return costs[left] < costs[right]
     return left < right

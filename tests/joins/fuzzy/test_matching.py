@@ -56,6 +56,32 @@ def test_numbers_tell_apart() -> None:
     assert match(["Rocky III", "Rocky IV (film)"], ["Rocky II", "Rocky IV", "Rambo"]) == [(1, 1)]
 
 
+def test_a_number_alone_is_no_name() -> None:
+    keys = [f"{name} {number}" for name in ("NGC", "PGC") for number in (151, 262, 373, 484, 595)]
+    texts = [key.replace("NGC", "Arp").replace("PGC", "IC") for key in keys[1:8]]
+    assert match([*texts, "NGC-151"], keys) == [(7, 0)]
+
+
+def test_spellings_of_numbers_and_joined_words() -> None:
+    keys = [
+        "Apollo 11",
+        "Super Bowl XL",
+        "Second Division",
+        "2008–09 Ligue A",
+        "NGC 26",
+        "Supercup",
+    ]
+    texts = [
+        "Apollo XI",
+        "Superbowl 40",
+        "2nd Division",
+        "Ligue A 2008/2009",
+        "NGC026",
+        "Super Cup",
+    ]
+    assert match(texts, keys) == [(i, i) for i in range(6)]
+
+
 @pytest.mark.parametrize(
     ("left", "right"),
     [

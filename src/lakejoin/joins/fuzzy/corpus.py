@@ -1,18 +1,17 @@
 """Fold the texts of two columns and cut them into words and 3-grams.
 
-Case, accents and punctuation are ignored. UTF-8 text that was read as Latin-1 ("ZÃ¼rich") is
-repaired first, as it is so common.
+Words that are one word elsewhere in the two columns ("super cup", "supercup") are joined.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import pyarrow as pa
 
+from lakejoin.joins.fuzzy.folded_texts import fold_text, join_words
 from lakejoin.kernels.fuzzy_distances import MAX_WORDS
 from lakejoin.kernels.fuzzy_tokens import (
     compute_unit_weights,
@@ -25,56 +24,13 @@ from lakejoin.kernels.fuzzy_tokens import (
 )
 from lakejoin.model import Array
 
-LONGEST = 256  # characters of a text to use: longer texts are not names
-_APOSTROPHES = "'’ʼ`´"
-_ROMAN = ("ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii", "xiii", "xiv", "xv", "xvi")
+_NUMBER = 4  # letters that a number counts for at least: a single digit says more than a letter
 # Articles, prepositions and "and" of the most common languages of names.
 _GRAMMAR = (
     *("the", "of", "and", "a", "an", "in", "at", "on", "for", "to", "by", "with"),
     *("de", "la", "le", "les", "du", "des", "et", "el", "los", "las", "del", "y", "e"),
     *("da", "do", "dos", "di", "der", "die", "das", "den", "dem", "von", "und", "im", "am", "zu"),
 )
-
-
-class _Letters(dict[int, str | None]):
-    """Maps a character to itself (letters and digits), to nothing, or to a blank."""
-
-    def __missing__(self, point: int) -> str | None:
-        character = chr(point)
-        kind = unicodedata.category(character)
-        becomes: str | None = " "
-        if kind[0] == "M" or character in _APOSTROPHES:
-            becomes = None
-        elif kind[0] == "L" or kind == "Nd":
-            becomes = character
-        self[point] = becomes
-        return becomes
-
-
-_letters = _Letters()
-
-
-def fold_text(text: str) -> str:
-    """Normalise a text: lower case, no accents, one blank between words.
-
-    >>> fold_text("  Musée d’Orsay, Paris"), fold_text("São-Paulo (SP)"), fold_text("?!")
-    ('musee dorsay paris', 'sao paulo sp', '')
-    """
-    text = text[:LONGEST]
-    if not text.isascii():
-        text = unicodedata.normalize("NFKD", _repair_charset(text).casefold())
-    else:
-        text = text.lower()
-    return " ".join(text.translate(_letters).split())[:LONGEST].rstrip()
-
-
-def _repair_charset(text: str) -> str:
-    for charset in ("latin-1", "cp1252"):
-        try:
-            return text.encode(charset).decode("utf-8")
-        except UnicodeError:
-            continue
-    return text
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +93,7 @@ class Corpus:
 
 def build_corpus(left: FoldedTexts, right: FoldedTexts) -> Corpus:
     """Cut the texts of two columns into words and 3-grams."""
-    texts = left.texts + right.texts
+    texts = join_words(left.texts + right.texts)
     starts = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(text) for text in texts], out=starts[1:])
     points = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
@@ -145,12 +101,11 @@ def build_corpus(left: FoldedTexts, right: FoldedTexts) -> Corpus:
     hashes = hash_words(points, begins, ends)
     words, seen = index_hashes(hashes)
     tokens, rarity = _weigh_tokens(first, words, len(seen), len(left))
-    numeric = _mark_numeric(points, begins[seen], ends[seen]) | np.isin(
-        hashes[seen], _hashes(_ROMAN)
-    )
+    numeric = _mark_numeric(points, begins[seen], ends[seen])
     in_keys = np.zeros(len(seen), bool)
     in_keys[words[first[len(left)] :]] = True
-    rarity *= _weight_of_words(hashes[seen], (ends - begins)[seen]) / np.log1p(len(texts))
+    lengths = np.maximum((ends - begins)[seen], np.where(numeric, _NUMBER, 0))
+    rarity *= _weight_of_words(hashes[seen], lengths) / np.log1p(len(texts))
     threes = cut_grams(points, first, begins, ends, 3, len(left))
     return Corpus(
         len(left), len(right), points, starts, first, begins, ends, words, numeric, in_keys,

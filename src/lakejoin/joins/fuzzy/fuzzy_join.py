@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakejoin.errors import InputError
-from lakejoin.joins.fuzzy.corpus import FoldedTexts, build_corpus, fold_text, fold_texts
+from lakejoin.joins.fuzzy.corpus import FoldedTexts, build_corpus, fold_texts
+from lakejoin.joins.fuzzy.folded_texts import fold_text
 from lakejoin.joins.fuzzy.match_choice import FuzzyMatches, FuzzyOptions, choose_matches
 from lakejoin.joins.fuzzy.pair_evidence import TextIndex
 from lakejoin.joins.row_keys import NO_KEY, Keys, Pairing, find_first_rows

@@ -17,12 +17,10 @@ import pyarrow.compute as pc
 from lakejoin.codegen.arrow_programs import apply_program
 from lakejoin.codegen.programs import Constant, Program, identity, is_cut
 from lakejoin.joins.learned.program_learner import (
-    MOST_COINCIDENCE,
     KeyTable,
     Learner,
     ProgramStep,
     Scorer,
-    coincidence_rate,
     fewest_substrings,
     fit_case,
     hash_texts,
@@ -30,6 +28,8 @@ from lakejoin.joins.learned.program_learner import (
 from lakejoin.joins.learned.row_samples import PARTICIPATION, RowPair, Sample, TextColumn
 from lakejoin.joins.learned.substrings import Examples
 from lakejoin.joins.learned.target_columns import fills_columns, parts_by_separator
+from lakejoin.joins.learned.written_values import replaces_text
+from lakejoin.joins.learned.wrong_values import MOST_COINCIDENCE, coincidence_rate
 from lakejoin.model import Array
 
 ENOUGH = 0.98  # share of keys or rows from which on a program is good enough
@@ -168,7 +168,7 @@ def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> Learn
         reach = matched * (_CUT if is_cut(program) else 1.0), rows, -len(program.operators)
         if reach > reached and _matches_enough(program, scorer, fewest):
             chance = coincidence_rate(program, scorer)
-            if chance < MOST_COINCIDENCE:
+            if chance < MOST_COINCIDENCE and not _replaces_text(program, scorer):
                 best, reached = LearnedProgram(program, chance), reach
         if reached[1] >= ENOUGH * scorer.source.num_rows:
             break
@@ -177,6 +177,11 @@ def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> Learn
         if complete > _MORE_TRIED:
             break
     return best
+
+
+def _replaces_text(program: Program, scorer: Scorer) -> bool:
+    matching = pa.array(scorer.matched_keys(program) >= 0)
+    return replaces_text(program, scorer.source.table, matching)
 
 
 def _candidates(

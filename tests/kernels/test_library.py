@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import threading
 import time
 from importlib import import_module
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,9 @@ from hypothesis import strategies as st
 
 import lakejoin
 from lakejoin.kernels import fuzzy_tokens, hashes, packing, topk
-from lakejoin.kernels.deferred import Deferred, Kernel
-from lakejoin.kernels.kernel_signatures import read_table, read_type, write_type
-from lakejoin.kernels.kernel_sources import needed_modules
+from lakejoin.kernels.deferred import CompiledFunction, Deferred, Intrinsic, Kernel
+from lakejoin.kernels.kernel_signatures import read_type, write_type
+from lakejoin.kernels.kernel_sources import _read, _used_by, needed_modules, read_table
 from lakejoin.kernels.library_build import _build_lock
 from lakejoin.kernels.numba_functions import make_function
 
@@ -64,6 +66,43 @@ def test_a_change_is_noticed_in_what_a_kernel_calls() -> None:
     needed = needed_modules("lakejoin.engines.overlap.overlap_kernels")
     assert {"lakejoin.kernels.topk", "lakejoin.engines.overlap.josie"} <= set(needed)
     assert "lakejoin.kernels.jit" not in needed
+
+
+def test_kernels_depend_on_no_module_that_they_only_stand_beside() -> None:
+    for module in {name.rpartition(".")[0] for name in read_table()}:
+        assert not {"lakejoin.store.arrayfile", "lakejoin.locations"} & set(needed_modules(module))
+
+
+def called_by(function: Any, found: set[tuple[str, str]]) -> None:
+    """All functions that are compiled with one, by module and name: found in the running program,
+    where the build reads the sources."""
+    function = getattr(function, "py_func", function)
+    name = (function.__module__, function.__name__)
+    if name in found:
+        return
+    found.add(name)
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    codes = [function.__code__]
+    for code in codes:
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+        cells += [function.__globals__.get(used) for used in code.co_names]
+    for used in cells:
+        if isinstance(used, CompiledFunction | Intrinsic):
+            called_by(used, found)
+
+
+def test_the_build_knows_all_functions_that_a_kernel_calls() -> None:
+    for name in read_table():
+        module, _, kernel = name.rpartition(".")
+        called: set[tuple[str, str]] = set()
+        called_by(getattr(import_module(module), kernel), called)
+        known = {
+            (used, defined.name)
+            for used, at in _used_by(module)
+            for defined in ast.walk(_read(used).code[at])
+            if isinstance(defined, ast.FunctionDef)
+        }
+        assert called <= known, name
 
 
 numbers = st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=40)
@@ -287,13 +326,27 @@ def test_a_library_for_another_processor(copied: Path) -> None:
     assert "the compiled kernels of lakejoin cannot be loaded" in done.stderr
 
 
-def test_a_library_of_another_version_is_not_used(copied: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "compiles"),
+    [
+        ("        count += count_ones(", "        count += np.uint64(0) + count_ones(", True),
+        ("_WORD_SHIFT = ", "_WORD_SHIFT = 0 + ", True),  # a constant that it uses
+        ("_SEVEN = ", "_OTHER = 1\n_SEVEN = ", False),  # what stands beside it
+        ('"""Build a set', '"""Make a set', False),
+        ("members: Array, words: Array", "members: Any, words: Any", False),
+    ],
+)
+def test_a_kernel_is_compiled_again_if_its_code_has_changed(
+    copied: Path, old: str, new: str, compiles: bool
+) -> None:
     source = copied / "lakejoin" / "kernels" / "packing.py"
-    source.write_text(source.read_text() + "\nCHANGED = True\n")
+    text = source.read_text()
+    assert old in text
+    source.write_text(text.replace(old, new, 1))
     done = run(
         CALL.format("uint32") + "import sys; print('numba' in sys.modules)", PYTHONPATH=str(copied)
     )
-    assert done.stdout == "[8, 65]\nTrue\n", done.stderr
+    assert done.stdout == f"[8, 65]\n{compiles}\n", done.stderr
 
 
 def test_a_second_build_waits_for_the_first(

@@ -1,8 +1,8 @@
 """The library of compiled kernels: whether there is one for this machine, and whether it fits.
 
 `library.abi3.so` lies beside this file (`library_build.py` builds it). It has a digest of every
-source that went into it; a kernel whose source, or one that it imports, has changed since is
-compiled by numba.
+source that went into it; a kernel whose code, or code that it uses, has changed since is compiled
+by numba.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from lakejoin.kernels.kernel_sources import digest_module
+from lakejoin.kernels.kernel_sources import digest_kernels, digest_module
 
 LIBRARY = Path(__file__).with_name("library.abi3.so")
 SETTING = "LAKEJOIN_KERNELS"  # "numba" does without the library
@@ -80,17 +80,23 @@ def _is_cut_off(file: Path) -> bool:
 @cache
 def _fits(module: str) -> bool:
     """Whether a module's kernels were compiled from the sources that are here."""
-    built = _built_sources().get(module)
-    return built is not None and all(_same(name, digest) for name, digest in built.items())
+    digests, files, kernels = _built_sources()
+    if module not in files:
+        return False
+    if all(_same(file, digests[file]) for file in files[module]):
+        return True
+    try:  # perhaps only other parts of these files have changed
+        return digest_kernels(module) == kernels.get(module)
+    except (OSError, SyntaxError):
+        return False
 
 
 @cache
-def _built_sources() -> dict[str, dict[str, str]]:
-    """By module, the digests of the sources that its kernels were compiled from."""
-    digests: dict[str, str]
-    needs: dict[str, list[str]]
-    digests, needs = json.loads(_load()[0].sources)
-    return {module: {name: digests[name] for name in names} for module, names in needs.items()}
+def _built_sources() -> tuple[dict[str, str], dict[str, list[str]], dict[str, str]]:
+    """The digests of all files that went into the library; by module the files that its kernels
+    were compiled from, and a digest of the code itself."""
+    digests, files, *kernels = json.loads(_load()[0].sources)
+    return digests, files, kernels[0] if kernels else {}  # an older library has none
 
 
 @cache

@@ -23,7 +23,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.runtime import nrtdynmod, rtsys
 
-from lakejoin.kernels.kernel_signatures import bare_text, read_table, read_type, write_type
+from lakejoin.kernels.kernel_signatures import bare_text, read_type, write_type
+from lakejoin.kernels.kernel_sources import read_table
 from lakejoin.kernels.numba_functions import make_function
 
 _SLOT, _BYTE, _STATUS = ir.IntType(64), ir.IntType(8).as_pointer(), ir.IntType(32)

@@ -16,8 +16,9 @@ import numpy as np
 from numba import types
 from numba.np import numpy_support
 
+from lakejoin.kernels.kernel_sources import TABLE, read_table
+
 CALLS = "LAKEJOIN_KERNEL_CALLS"  # a folder, to note the calls that no compiled kernel takes
-TABLE = Path(__file__).with_name("signatures.txt")
 _HEAD = """\
 # What Python calls kernels with, and so what the library is compiled for: the module and name of a
 # kernel, then its arguments. Letters are numpy's: q int64, Q uint64, i int32, I uint32, h int16,
@@ -102,16 +103,6 @@ def bare_text(text: str) -> str:
     if not text.endswith(")"):
         return text
     return f"({''.join(bare_text(one) for one in _split(text.split('(', 1)[1][:-1]))})"
-
-
-def read_table() -> dict[str, list[list[str]]]:
-    """The signatures by kernel."""
-    table: dict[str, list[list[str]]] = {}
-    for line in TABLE.read_text().splitlines():
-        if line and not line.startswith("#"):
-            name, *arguments = line.split()
-            table.setdefault(name, []).append(arguments)
-    return table
 
 
 def add_calls(folder: Path) -> int:

@@ -1,7 +1,7 @@
 """Build the library of compiled kernels: `python -m lakejoin.kernels.library_build`.
 
 It compiles every kernel of `signatures.txt` with all cores and links `library.abi3.so` beside this
-file. A module that has not changed since the last build, and imports nothing that has, is not
+file. A module whose kernels have not changed since the last build, and use nothing that has, is not
 compiled again. Needs numba, a C compiler (or the package `ziglang`), and the headers of Python and
 numpy.
 
@@ -29,7 +29,12 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from lakejoin.kernels.compiled_library import LIBRARY
-from lakejoin.kernels.kernel_sources import digest_module, needed_modules
+from lakejoin.kernels.kernel_sources import (
+    digest_kernels,
+    digest_module,
+    needed_modules,
+    read_table,
+)
 
 HERE = Path(__file__).parent
 STABLE = "0x030B0000"  # the stable interface of Python 3.11
@@ -82,8 +87,6 @@ def _build_lock(objects: Path) -> Iterator[None]:
 
 
 def _build_stale(objects: Path, compiler: list[str], jobs: int | None) -> bool:
-    from lakejoin.kernels.kernel_signatures import read_table
-
     modules = sorted({name.rpartition(".")[0] for name in read_table()})
     keys = {module: object_key(module) for module in modules}
     stale = [one for one in modules if not _kept(objects, keys[one]).is_file()]
@@ -108,16 +111,10 @@ def _weight(module: str) -> int:
 
 def object_key(module: str) -> str:
     """A digest of all that decides what a module's object files are."""
-    from lakejoin.kernels.kernel_signatures import read_table
-
     parts = [version("numba"), version("llvmlite"), platform.machine(), *_processors()]
-    parts += [f"{one} {digest_module(one)}" for one in _with_machinery(module)]
+    parts += [digest_kernels(module), str(digest_module("lakejoin.kernels.kernel_objects"))]
     parts += [str(item) for item in read_table().items() if item[0].rpartition(".")[0] == module]
     return f"{module}-{hashlib.blake2b(chr(0).join(parts).encode(), digest_size=8).hexdigest()}"
-
-
-def _with_machinery(module: str) -> list[str]:
-    return [*needed_modules(module), "lakejoin.kernels.kernel_objects"]
 
 
 def compile_module(module: str, objects: Path) -> None:
@@ -150,11 +147,20 @@ def _is_linked(objects: Path, keys: dict[str, str]) -> bool:
 
 
 def _links(keys: dict[str, str]) -> dict[str, str]:
-    """What decides what the library is: its objects, and the bridge."""
+    """What decides what the library is: its objects, the bridge, and what it knows of sources."""
     bridge = b"".join(
         (HERE / name).read_bytes() for name in ("binding.c", "entries.h", "library_build.py")
     )
-    return {**keys, "bridge": hashlib.blake2b(bridge, digest_size=8).hexdigest()}
+    digest = hashlib.blake2b(bridge + _write_sources(keys).encode(), digest_size=8)
+    return {**keys, "bridge": digest.hexdigest()}
+
+
+def _write_sources(keys: dict[str, str]) -> str:
+    """What the library knows of its sources (`compiled_library.py` reads it)."""
+    files = {module: needed_modules(module) for module in keys}
+    digests = {one: digest_module(one) for names in files.values() for one in names}
+    kernels = {module: digest_kernels(module) for module in keys}
+    return json.dumps([digests, files, kernels], separators=(",", ":"))
 
 
 def _remove_old(objects: Path, keys: set[str]) -> None:
@@ -237,9 +243,7 @@ def _write_table(objects: Path, keys: dict[str, str]) -> str:
         ]
         lines += ["};"]
         variants += [f'{{"{processor}", fits_{tag}, entries_{tag}, {len(entries)}}},']
-    needs = {module: needed_modules(module) for module in keys}
-    digests = {one: digest_module(one) for names in needs.values() for one in names}
-    text = json.dumps(json.dumps([digests, needs], separators=(",", ":")))
+    text = json.dumps(_write_sources(keys))
     lines += ["const Variant variants[] = {", *variants, "};"]
     lines += [f"const int variants_size = {len(variants)};", f"const char sources[] = {text};"]
     return "\n".join(lines) + "\n"

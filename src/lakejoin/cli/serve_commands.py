@@ -148,7 +148,7 @@ def serve_command(
     _print_address(settings, len(lake), as_json)
     if browse:
         threading.Timer(1.0, webbrowser.open, [_url(settings)]).start()
-    from lakejoin.server.application import run_server
+    from lakejoin.server.server_process import run_server
 
     run_server(settings, listening)
 

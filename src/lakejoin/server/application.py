@@ -29,7 +29,6 @@ from lakejoin.server.metrics import MetricsMiddleware
 from lakejoin.server.response_models import PROBLEMS
 from lakejoin.server.routes import job_routes, read_routes, upload_routes
 from lakejoin.server.services import Services
-from lakejoin.server.settings import Settings
 
 API = "/api/v1"
 PAGE = Path(__file__).parent / "page"
@@ -45,7 +44,7 @@ def build_application(services: Services) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await services.start()
+        await services.wait_ready()
         try:
             yield
         finally:
@@ -184,9 +183,8 @@ _CONNECTIONS = 512
 _SHUTDOWN_SECONDS = 2  # for open requests to finish
 
 
-def run_server(settings: Settings, listening: socket.socket) -> None:
-    """Serve until a signal arrives."""
-    services = Services(settings)
+def make_server(services: Services) -> uvicorn.Server:
+    """The server of these services, which have been started."""
     config = uvicorn.Config(
         build_application(services),
         http=WatchedConnection,
@@ -198,7 +196,7 @@ def run_server(settings: Settings, listening: socket.socket) -> None:
         ws="none",
         lifespan="on",
     )
-    _Server(config, services).run([listening])
+    return _Server(config, services)
 
 
 class _Server(uvicorn.Server):

@@ -245,9 +245,20 @@ class ChildPool:
         self.killed = 0  # children that were killed early
 
     async def start(self) -> None:
-        """Start the children; they warm up in the background."""
-        for _ in range(self.kind.size):
+        """Start a child, and the others once it is ready, so that they do not slow it down."""
+        self._add()
+        self._in_background(self._start_others())
+
+    async def _start_others(self) -> None:
+        await self.wait_ready(_READY_SECONDS)
+        for _ in range(self.kind.size - 1):
             self._add()
+
+    async def wait_ready(self, seconds: float) -> None:
+        """Wait until a child is free, but no longer than this."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._freed:
+                await self._freed.wait_for(lambda: self._free or self._closed)
 
     @property
     def busy(self) -> int:

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.child_pool import Listener
-from lakejoin.server.services import ServicesDependency
+from lakejoin.server.request_services import ServicesDependency
 
 EVENTS = "text/event-stream"
 _ALIVE_SECONDS = 5.0  # without news, a progress event is repeated

@@ -10,10 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Any, TypeVar, cast
-
-from fastapi import Depends, Request
-from fastapi.responses import JSONResponse
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakejoin.kernels.compiled_library import survive_cut_files
 from lakejoin.server.api_problems import Problem
@@ -23,6 +20,9 @@ from lakejoin.server.metrics import Metrics
 from lakejoin.server.settings import Settings
 from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner
 from lakejoin.server.workspace import Workspace
+
+if TYPE_CHECKING:
+    from fastapi.responses import JSONResponse
 
 T = TypeVar("T")
 
@@ -34,6 +34,8 @@ _LONG_SECONDS = 60.0
 _GRACE = 1.0
 _JOBS_PER_WORKER = 200  # then it is replaced, so that no leak grows forever
 _READER_MEMORY = 2_000_000_000
+_READY_SECONDS = 1.5  # that the server waits for a worker before it answers
+_WORKER_SECONDS = 5.0  # that other children wait for one
 
 
 class Services:
@@ -83,14 +85,27 @@ class Services:
         self._quick = ThreadLane("quick", _QUICK_THREADS, _QUICK_SECONDS)
         self._long = ThreadLane("long", _LONG_THREADS, _LONG_SECONDS)
         self._uploads = 0
+        self._starting: asyncio.Future[None] | None = None
 
     async def start(self) -> None:
+        """Start the workers, and once one is ready the other children: searches come first."""
         await self.workers.start()
+        self._starting = asyncio.ensure_future(self._start_others())
+
+    async def _start_others(self) -> None:
+        await self.workers.wait_ready(_WORKER_SECONDS)
         await self.readers.start()
         await self.sql.start()
 
+    async def wait_ready(self) -> None:
+        """Wait until a worker is ready, so that the first search is as fast as any; not for long if
+        the lake is large."""
+        await self.workers.wait_ready(_READY_SECONDS)
+
     async def stop_children(self) -> None:
         """Stop the child processes; waiting callers get an error."""
+        if self._starting is not None:
+            self._starting.cancel()
         await asyncio.gather(self.workers.close(), self.readers.close(), self.sql.close())
 
     async def close(self) -> None:
@@ -115,11 +130,11 @@ class Services:
 
     async def quick_response(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
         """Run a short read and serialize its result in the same thread, off the event loop."""
-        return await self.run_quick(lambda: JSONResponse(work(*args)))
+        return await self.run_quick(lambda: _serialize(work(*args)))
 
     async def long_response(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
         """Like `quick_response`, for work that may read whole columns."""
-        return await self._long.run(self.workspace.run_unchanged, lambda: JSONResponse(work(*args)))
+        return await self._long.run(self.workspace.run_unchanged, lambda: _serialize(work(*args)))
 
     async def run_job(self, job: str, listener: Listener, **fields: Any) -> Any:
         """Run a job in a worker, preferably the one that last had the same `key`."""
@@ -127,12 +142,10 @@ class Services:
         return await self.workers.run({"job": job, **fields}, seconds, listener, fields.get("key"))
 
 
-def get_services(request: Request) -> Services:
-    """The services of the server that received the request."""
-    return cast(Services, request.app.state.services)
+def _serialize(content: Any) -> JSONResponse:
+    from fastapi.responses import JSONResponse  # not loaded when the first children start
 
-
-ServicesDependency = Annotated[Services, Depends(get_services)]
+    return JSONResponse(content)
 
 
 _MAX_DOWNLOADS = 32

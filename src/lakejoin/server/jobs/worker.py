@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
+from lakejoin.inputs import LakeTable
+from lakejoin.lake import Lake
 from lakejoin.server.job_loop import JobHandler, Message, ProgressReporter, serve_jobs
 from lakejoin.server.jobs import chain_code, join_jobs, relation_jobs, search_jobs
 from lakejoin.server.jobs.join_jobs import Job
@@ -28,14 +32,17 @@ JOBS: dict[str, Callable[[Job], Any]] = {
     "code": chain_code.export_code,
 }
 _NICENESS = 5  # the server itself goes first
+_WORDS = {"warm": ["up", "one", "two", "three", "four", "fünf"], "n": [1, 2, 3, 4, 5, 6]}
+_WARM_SECONDS = 0.8  # of CPU since the process began: then a job is better done than prepared for
+_TABLES = 3
 
 
 def prepare(setup: Message) -> JobHandler:
-    """Open the lake, and warm up while the first jobs run."""
+    """Open the lake and warm up."""
+    workspace = Workspace.from_setup(setup)
+    _warm_up(workspace)
     with suppress(OSError, AttributeError):
         os.nice(_NICENESS)
-    workspace = Workspace.from_setup(setup)
-    threading.Thread(target=_warm_up, args=[workspace], daemon=True).start()
 
     def work(job: Message, tell: ProgressReporter) -> Any:
         def tell_unchanged(event: str, data: Any) -> None:
@@ -49,12 +56,24 @@ def prepare(setup: Message) -> JobHandler:
 
 
 def _warm_up(workspace: Workspace) -> None:
-    """Load what a search needs by searching with a small table; real jobs report what fails."""
+    """Load what a search needs, and read what every search reads of the index, by searching with
+    small tables until that has taken long enough; real jobs report what fails."""
     with suppress(Exception):
         lake = workspace.lake()
-        small = {"warm": ["up", "one", "two", "three", "four", "five"], "n": [1, 2, 3, 4, 5, 6]}
-        for _ in lake.search_progressively(small, k=3):
-            pass
+        for table in (_WORDS, *_small_tables(lake)):
+            for _ in lake.search_progressively(table, k=3):
+                if time.process_time() > _WARM_SECONDS:
+                    return
+
+
+def _small_tables(lake: Lake) -> Iterator[LakeTable]:
+    """Some tables of the lake with few rows and columns, but not too few."""
+    for segment in lake.snapshot.segments[:1]:
+        tables = segment.catalog.tables
+        rows, width = tables["rows"].to_numpy(), tables["width"].to_numpy()
+        fitting = (rows >= 20) & (rows <= 200) & (width >= 2) & (width <= 12)
+        for table_id in np.flatnonzero(fitting)[:_TABLES].tolist():
+            yield LakeTable(lake.snapshot, segment, segment.catalog.table(table_id))
 
 
 if __name__ == "__main__":

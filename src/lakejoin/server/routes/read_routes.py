@@ -12,7 +12,8 @@ from lakejoin import __version__
 from lakejoin.server import response_models
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.metrics import render_metrics
-from lakejoin.server.services import Services, ServicesDependency
+from lakejoin.server.request_services import ServicesDependency
+from lakejoin.server.services import Services
 from lakejoin.server.table_finder import find_by_text
 from lakejoin.server.table_output import (
     MEDIA_TYPES,

@@ -18,7 +18,8 @@ from lakejoin.server.api_problems import Problem
 from lakejoin.server.child_pool import Listener
 from lakejoin.server.event_stream import LongRequestDependency
 from lakejoin.server.guard import UPLOADS
-from lakejoin.server.services import Services, ServicesDependency
+from lakejoin.server.request_services import ServicesDependency
+from lakejoin.server.services import Services
 from lakejoin.server.workspace import TableId, hash_id
 
 router = APIRouter(tags=["uploads"])

@@ -34,7 +34,7 @@ _LONG_SECONDS = 60.0
 _GRACE = 1.0
 _JOBS_PER_WORKER = 200  # then it is replaced, so that no leak grows forever
 _READER_MEMORY = 2_000_000_000
-_READY_SECONDS = 1.5  # that the server waits for a worker before it answers
+_READY_SECONDS = 0.5  # that the server waits for a worker before it answers
 _WORKER_SECONDS = 5.0  # that other children wait for one
 
 

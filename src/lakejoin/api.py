@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def index(
-    lake: PathLike | Sequence[PathLike] = (),
+    lake: PathLike | Mapping[str, Any] | Sequence[PathLike | Mapping[str, Any]] = (),
     index: PathLike | None = None,
     spark: Any = None,
     *,
@@ -37,11 +37,12 @@ def index(
 ) -> BuildReport:
     """Build or refresh the index of a lake; returns a report of what was done.
 
-    `lake` is a file, a folder, a glob, or several of them; by default, the files that the index was
-    built from. `spark` is your Spark session, which is left running, or a `Cluster` that says
-    where to start one. Without it, the session that runs in this process is used. If there is none,
-    local processes read up to 512 MB of new and changed files, and more if Spark or Java is
-    missing; otherwise a session is started on this machine and stopped again.
+    `lake` is a file, a folder, a glob, the URL of a database, a mapping of names to frames (Arrow
+    tables and datasets, pandas, polars, DuckDB relations, Spark DataFrames), or several of these;
+    by default, what the index was built from. `spark` is your Spark session, which is left running,
+    or a `Cluster` that says where to start one. Without it, the session that runs in this process
+    is used. If there is none, local processes read up to 512 MB of new and changed files, and more
+    if Spark or Java is missing; otherwise a session is started on this machine and stopped again.
     `BuildOptions(engine="local")` or `"spark"` chooses one of both.
 
     `parts` adds what searches by "meaning" and by "distance" need; an empty list removes both. By
@@ -55,7 +56,7 @@ def index(
     """
     from lakejoin.pipeline.build import build_index
     from lakejoin.pipeline.options import BuildOptions
-    from lakejoin.spark.engine_choice import choose_engine
+    from lakejoin.spark.engine_choice import choose_engine, open_lake_frames
     from lakejoin.spark.task_runner import Cluster
 
     cluster = spark if spark is None or isinstance(spark, Cluster) else Cluster(spark)
@@ -64,14 +65,19 @@ def index(
         options = replace(options, parts=(parts,) if isinstance(parts, str) else tuple(parts))
     if encoder is not None:
         options = replace(options, encoder=encoder)
-    lakes = [lake] if isinstance(lake, str | os.PathLike) else list(lake)
-    return build_index(
-        [os.fspath(path) for path in lakes],
-        index_location(index),
-        options,
-        choose_engine(options.engine, cluster),
-        listener or (lambda progress: None),
-    )
+    listener = listener or (lambda progress: None)
+    lakes = [lake] if isinstance(lake, str | os.PathLike | Mapping) else list(lake)
+    frames = [pair for item in lakes if isinstance(item, Mapping) for pair in item.items()]
+    paths = [os.fspath(path) for path in lakes if not isinstance(path, Mapping)]
+    with open_lake_frames(frames, options.tables, cluster, listener) as (found, names, session):
+        return build_index(
+            [*paths, *names],
+            index_location(index),
+            options,
+            choose_engine(options.engine, session),
+            listener,
+            found,
+        )
 
 
 def open(index: PathLike | None = None, encoder: EncoderChoice = None) -> Lake:

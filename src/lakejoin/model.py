@@ -112,6 +112,9 @@ class SourceFile:
     mtime_ns: int
 
 
+KINDS_OF_FILES = ("partitioned", "job", "series", "delta", "iceberg")
+
+
 @dataclass(frozen=True, slots=True)
 class Composition:
     """What a logical table is made of: its kind, its files and what they are partitioned by.
@@ -130,6 +133,9 @@ class Composition:
     members: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        single = {"frame": "a frame", "spark": "a table of Spark"}
+        if self.kind in single:
+            return single[self.kind]
         databases = {"postgresql": "PostgreSQL", "duckdb": "DuckDB", "sqlite": "SQLite"}
         if self.kind in databases:
             return f"a table of a {databases[self.kind]} database"

@@ -40,6 +40,7 @@ _SKIPPED_LINES = 12
 @click.option("--allow-removal", is_flag=True, help="Remove tables even if most are gone.")
 @click.option("--follow-links", is_flag=True, help="Follow links that lead outside the lake.")
 @click.option("--as-of", metavar="TIME", help="Read Delta and Iceberg tables as of then.")
+@click.option("--tables", multiple=True, metavar="GLOB", help="Tables of Spark: 'sales.*'.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out files, for good.")
 @click.option(
     "--values",
@@ -95,6 +96,7 @@ def index_command(
     allow_removal: bool,
     follow_links: bool,
     as_of: str | None,
+    tables: tuple[str, ...],
     exclude: tuple[str, ...],
     values: str | None,
     all_columns: bool | None,
@@ -117,6 +119,8 @@ def index_command(
       lakejoin index s3://bucket/lake --master spark://host:7077
       lakejoin index                     refresh the existing index
       lakejoin index --with meaning      add search by meaning
+      lakejoin index 'postgresql://reader@host/shop?schema=sales'
+      lakejoin index --tables 'sales.*'  tables of the Spark catalog
     """
     from lakejoin.pipeline.options import BuildOptions
 
@@ -127,6 +131,7 @@ def index_command(
         follow_links=follow_links,
         as_of=_moment(as_of),
         exclude=exclude or None,
+        tables=tables,
         fold=None if values is None else values == "folded",
         all_columns=all_columns,
         permutations=permutations,

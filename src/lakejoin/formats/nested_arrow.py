@@ -22,11 +22,17 @@ _Keys = dict[tuple[str, ...], tuple[str, ...] | None]
 
 
 def plan_arrow(
-    name: str, schema: pa.Schema, read: RecordReader, limits: ReadLimits, lists: bool = True
+    name: str,
+    schema: pa.Schema,
+    read: RecordReader,
+    limits: ReadLimits,
+    lists: bool = True,
+    maps: bool = True,
 ) -> NestedTable:
-    """The tables that columns of these types become; maps are read once for their keys. Without
-    `lists`, lists and large maps stay text."""
-    return plan_tables(name, _record_shape(schema, _map_keys(schema, read), limits, lists), limits)
+    """The tables that columns of these types become; maps are read once for their keys, or become
+    tables without `maps`. Without `lists`, lists and large maps stay text."""
+    keys = _map_keys(schema, read) if maps else {}
+    return plan_tables(name, _record_shape(schema, keys, limits, lists), limits)
 
 
 def open_nested(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
 from lakejoin.locations import OUTSIDE, Location
-from lakejoin.model import LogicalTable, Skipped, Source
+from lakejoin.model import KINDS_OF_FILES, LogicalTable, Skipped, Source
+from lakejoin.pipeline.frame_tasks import read_frames, write_frames
 from lakejoin.pipeline.job import Job, Outcome, StartRunner, send_encoder
 from lakejoin.pipeline.lake_difference import (
     UNLISTED,
@@ -32,6 +33,7 @@ from lakejoin.pipeline.options import (
 from lakejoin.pipeline.read_plan import read_lake
 from lakejoin.pipeline.task_progress import Listener, Progress
 from lakejoin.sources.database_urls import is_database, keep_password
+from lakejoin.sources.lake_files import free_name, is_path
 from lakejoin.sources.lake_tables import list_tables
 from lakejoin.store.commit import (
     build_lock,
@@ -49,6 +51,7 @@ from lakejoin.store.source_states import SourceState, read_sources
 from lakejoin.text_format import counted
 
 if TYPE_CHECKING:
+    from lakejoin.sources.lake_frames import LakeFrame
     from lakejoin.store.segment import Component
 
 
@@ -87,14 +90,16 @@ def build_index(
     options: BuildOptions,
     start: StartRunner,
     listener: Listener,
+    frames: Sequence[LakeFrame] = (),
 ) -> BuildReport:
-    """Bring the index up to date: read new and changed files, remove tables of deleted ones."""
+    """Bring the index up to date: read new and changed files and frames, remove tables of deleted
+    ones."""
     clock = _Clock()
     check_index_folder(index)
     with build_lock(index, options.wait):
         old = current_manifest(index, replacing=options.full and bool(lakes))
         with clean_after_failure(index, old):
-            return _build(lakes, index, old, options, start, listener, clock)
+            return _build(lakes, index, old, options, start, listener, clock, frames)
 
 
 def _build(
@@ -105,8 +110,9 @@ def _build(
     start: StartRunner,
     listener: Listener,
     clock: _Clock,
+    frames: Sequence[LakeFrame],
 ) -> BuildReport:
-    lakes = _same_lakes(lakes, old, options)
+    lakes = _same_lakes(lakes, old, options, frames)
     settings = index_options(old, options)
     listener(Progress("listing files"))
     unlisted: list[Skipped] = []
@@ -119,6 +125,9 @@ def _build(
         settings.exclude,
         options.as_of,
     )
+    taken = {file.name for file in files}
+    frames = [replace(frame, name=free_name(frame.name, taken)) for frame in frames]
+    files += [frame.source for frame in frames]
     clean_index(index, old)
     same_lakes = sorted(lakes) == sorted(old.lakes)
     if options.full and same_lakes and not options.allow_removal:
@@ -153,9 +162,9 @@ def _build(
             engine, why = runner.engine, runner.note
             if encoder is not None:
                 send_encoder(job, encoder, runner)
-            outcomes = read_lake(
-                runner, job, difference.read, behind, options.chunk_bytes, listener
-            )
+            files, later = write_frames(job, difference.read, frames)
+            outcomes = read_lake(runner, job, files, behind, options.chunk_bytes, listener)
+            outcomes += read_frames(runner, job, later, options.chunk_bytes, listener)
             clock.lap("tasks")
         clock.add_reported(outcomes)
     sources = _sources(difference, outcomes)
@@ -196,7 +205,11 @@ def _note_rebuilt(
 
 
 def _note_logical(sources: Sequence[Source]) -> Iterator[str]:
-    tables = [source for source in sources if isinstance(source, LogicalTable)]
+    tables = [
+        source
+        for source in sources
+        if isinstance(source, LogicalTable) and source.composition.kind in KINDS_OF_FILES
+    ]
     if tables:
         files = counted(sum(table.composition.files for table in tables), "file")
         are = "table is" if len(tables) == 1 else "tables are"
@@ -254,19 +267,33 @@ class _Clock:
         return {**self.seconds, "total": time.perf_counter() - self._begin}
 
 
-def _same_lakes(lakes: Sequence[str], old: Manifest, options: BuildOptions) -> list[str]:
+def _same_lakes(
+    lakes: Sequence[str], old: Manifest, options: BuildOptions, frames: Sequence[LakeFrame]
+) -> list[str]:
     """The lakes as absolute URIs; raises if they are not the index's own, without --full."""
     if not lakes:
+        passed = [lake for lake in old.lakes if not is_path(lake) and not is_database(lake)]
+        if passed and not frames:
+            raise InputError(
+                f"this index was built from {', '.join(passed)}: pass them again, as nothing else "
+                "can read them (lakejoin.index, or --tables)"
+            )
         if not old.lakes:
             raise InputError("name the files or folders to index: lakejoin index LAKE")
         return list(old.lakes)
-    named = [keep_password(lake) if is_database(lake) else Location.of(lake).uri for lake in lakes]
+    named = [_lake_name(lake) for lake in lakes]
     if old.lakes and not options.full and sorted(named) != sorted(old.lakes):
         raise InputError(
             f"this index was built from {', '.join(old.lakes)}: name the same files or folders, "
             "choose another --index, or replace it with --full"
         )
     return named
+
+
+def _lake_name(lake: str) -> str:
+    if is_database(lake):
+        return keep_password(lake)
+    return Location.of(lake).uri if is_path(lake) else lake
 
 
 def build_name(old: Manifest) -> str:

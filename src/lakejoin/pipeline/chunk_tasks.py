@@ -176,7 +176,7 @@ def parse_group(job: Job, batch: int, table: LogicalTable) -> Iterator[tuple[str
     for number, part in enumerate(dict.fromkeys(["", *(run.part for run in runs)])):
         name = f"{batch:06d}-{reporter.note.attempt}-{number}"
         some = [run for run in runs if run.part == part]
-        yield "chunk", _write_runs(job, name, table, some, unread, part)
+        yield "chunk", write_runs(job, name, table, some, unread, part)
     yield "seconds", {"read": time.perf_counter() - begin}
     reporter.finish()
 
@@ -198,7 +198,7 @@ def parse_stream(job: Job, batch: int, item: tuple[LogicalTable, int]) -> Iterat
                 raise UnreadableFile(stream.name, stream.reason, stream.detail)
             for run in encode_stretches(job, stream, chunk_bytes):
                 name = f"{batch:06d}-{reporter.note.attempt}-{len(chunks)}"
-                chunks.append(_write_runs(job, name, table, [run], 0, stream.part))
+                chunks.append(write_runs(job, name, table, [run], 0, stream.part))
                 reporter.add_cells(run.rows * len(run.names))
     except Exception as problem:
         if is_disk_full(problem):
@@ -212,7 +212,7 @@ def parse_stream(job: Job, batch: int, item: tuple[LogicalTable, int]) -> Iterat
     reporter.finish()
 
 
-def _write_runs(
+def write_runs(
     job: Job,
     name: str,
     table: LogicalTable,
@@ -252,6 +252,32 @@ def _describe_failure(name: str, problem: Exception) -> Skipped:
     if isinstance(problem, MissingDependency):
         return Skipped(name, "a library is missing", str(problem))
     return Skipped(name, "reader failed", f"{type(problem).__name__}: {problem}"[:300])
+
+
+def assemble_tables(
+    job: Job, batch: int, assemblies: Sequence[Assembly]
+) -> Iterator[tuple[str, Any]]:
+    """Unite the chunks of several small tables, and write them to a segment; one that fails is
+    left out."""
+    left = list(assemblies)
+    while left:
+        segments = SegmentWriter(job, batch)
+        for assembly in left:
+            try:
+                runs = [chunk.encoded_rows(constants) for chunk, constants in assembly.chunks]
+                for table in unite_tables(assembly.source, runs, job.options.rules):
+                    segments.add(table)
+            except (MemoryError, ValueError) as problem:  # what was written is never named
+                segments.abandon()
+                left.remove(assembly)
+                yield (
+                    "skipped",
+                    (assembly.source.name, _describe_failure(assembly.source.name, problem)),
+                )
+                break
+        else:
+            yield from segments.outcomes()
+            return
 
 
 def assemble_table(job: Job, batch: int, assembly: Assembly) -> Iterator[tuple[str, Any]]:

@@ -95,10 +95,10 @@ StartRunner = Callable[[Listener, int], AbstractContextManager[TaskRunner]]
 class TaskRounds:
     """Runs rounds of tasks of one job; batch numbers continue across rounds."""
 
-    def __init__(self, job: Job, listener: Listener) -> None:
+    def __init__(self, job: Job, listener: Listener, first: int = 0) -> None:
         self._job = job
         self._listener = listener
-        self._next = 0
+        self._next = first
         job.scratch.make_folder()
 
     def run(self, runner: TaskRunner, work: Sequence[Work], stage: Progress) -> list[Outcome]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from lakejoin.errors import BuildFailed, IndexProblem
 from lakejoin.locations import OUTSIDE, Location
 from lakejoin.model import LogicalTable, Skipped, Source
-from lakejoin.sources.database_urls import is_database
-from lakejoin.sources.lake_files import list_files
+from lakejoin.sources.lake_files import is_path, list_files
 from lakejoin.sources.lake_tables import UNREAD_FORMATS
 from lakejoin.store.manifest import Manifest
 from lakejoin.store.snapshot import Snapshot
@@ -158,9 +157,7 @@ def check_empty_lakes(
     if len(lakes) < 2 or not difference.gone:
         return
     empty = [
-        lake
-        for lake in lakes
-        if not is_database(lake) and not list_files([lake], [], index, follow_links)
+        lake for lake in lakes if is_path(lake) and not list_files([lake], [], index, follow_links)
     ]
     if empty:
         gone = counted(len(difference.gone), "file")

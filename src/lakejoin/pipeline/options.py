@@ -204,6 +204,7 @@ class BuildOptions:
     `exclude` are globs of files that are not read; the empty tuple reads all again. `table_rules`
     say which files are one table, in place of the `lakejoin.toml` of the lake. `as_of` reads Delta
     and Iceberg tables as they were at that moment; the next refresh without it reads the newest.
+    `tables` are globs of tables in the catalog of the Spark session, such as `sales.*`.
 
     >>> BuildOptions(parts=("colour",))
     Traceback (most recent call last):
@@ -225,6 +226,7 @@ class BuildOptions:
     exclude: tuple[str, ...] | None = None
     table_rules: TableRules | None = None
     as_of: datetime | None = None
+    tables: tuple[str, ...] = ()
     wait: float = 0.0
     memory: int = 1600 << 20
     chunk_bytes: int = 96 << 20

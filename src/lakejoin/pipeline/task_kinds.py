@@ -9,6 +9,7 @@ from typing import Any
 from lakejoin.errors import BuildFailed, LakejoinError, is_disk_full
 from lakejoin.pipeline.chunk_tasks import (
     assemble_table,
+    assemble_tables,
     parse_chunk,
     parse_group,
     parse_stream,
@@ -32,6 +33,7 @@ _WORKERS: dict[str, Worker] = {
     "group": parse_group,
     "stream": parse_stream,
     "assemble": assemble_table,
+    "assemblies": assemble_tables,
     "components": complete_segment,
     "merge": merge_segments,
     "lost": find_lost,

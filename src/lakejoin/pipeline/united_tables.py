@@ -23,7 +23,7 @@ from lakejoin.text_format import counted
 from lakejoin.values.column_encoder import ColumnChunk, ColumnEncoder
 
 _NAMES_SHOWN = 5
-_OWN_FORMATS = ("delta", "iceberg", "postgresql", "duckdb", "sqlite")
+_OWN_FORMATS = ("delta", "iceberg", "postgresql", "duckdb", "sqlite", "frame", "spark")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ from lakejoin.sources.database_urls import is_database
 
 # Folders that only a table of such a format has, in its own folder.
 FORMAT_FOLDERS = {"_delta_log": "delta", "metadata": "iceberg", ".hoodie": "hudi"}
+# What stands for frames, and for tables of a Spark catalog, among the lakes of an index.
+FRAMES = "frames of a Python program"
+SPARK_TABLES = "spark tables "
 _MAGIC = re.compile(r"[*?\[]")
 _JOB_LEFTOVERS = ("_SUCCESS", "_temporary", "_started_", "_committed_")
 _SUMMARIES = ("_metadata", "_common_metadata")  # of the Parquet files beside them
@@ -331,8 +334,17 @@ def possible_names(lakes: Sequence[str], file: Location) -> list[str]:
     return names
 
 
+def is_path(lake: str) -> bool:
+    """Whether a lake of an index is files, and not a database or what a program has passed.
+
+    >>> is_path("/data"), is_path("sqlite:////data/shop.db"), is_path(SPARK_TABLES + "sales.*")
+    (True, False, False)
+    """
+    return not (is_database(lake) or lake == FRAMES or lake.startswith(SPARK_TABLES))
+
+
 def _file_lakes(lakes: Sequence[str]) -> list[str]:
-    return [lake for lake in lakes if not is_database(lake)]
+    return [lake for lake in lakes if is_path(lake)]
 
 
 def _base(lake: Location) -> Location:

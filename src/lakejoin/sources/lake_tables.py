@@ -27,6 +27,7 @@ from lakejoin.sources.lake_files import (
     FORMAT_FOLDERS,
     LakeRoot,
     free_name,
+    is_path,
     list_roots,
     name_uniquely,
     shown_name,
@@ -54,7 +55,7 @@ def list_tables(
     `rules` replace those in the lakes; files that match the globs `excluded` are left out too.
     Delta and Iceberg tables are listed as they were at the moment `as_of`.
     """
-    files = [lake for lake in lakes if not is_database(lake)]
+    files = [lake for lake in lakes if is_path(lake)]
     roots = iter(list_roots(files, problems, exclude, follow_links))
     found = []
     for lake in lakes:
@@ -62,6 +63,7 @@ def list_tables(
             tables = list_database(lake, problems)
             kept = [s for s in tables.sources if not matches_any(excluded, s.name)]
             found.append(replace(tables, sources=tuple(kept)))
+        if not is_path(lake):
             continue
         root = next(roots)
         own = read_rules(root.base) if rules is None else rules

@@ -18,7 +18,7 @@ from lakejoin.pipeline.search_batches import (
 )
 from lakejoin.pipeline.task_progress import Listener, Progress
 from lakejoin.search.options import SearchOptions
-from lakejoin.spark.session import job_failure, parallelism
+from lakejoin.spark.session import collect_arrow, job_failure, parallelism
 from lakejoin.spark.task_runner import report_job_progress
 from lakejoin.store.snapshot import Snapshot
 
@@ -97,7 +97,7 @@ class _Jobs:
         progress = Progress(stage, total=len(work), unit="tasks")
         with report_job_progress(self.spark, progress, self.listener):
             try:
-                rows = frame.toArrow()
+                rows = collect_arrow(frame)
             except Exception as problem:
                 raise job_failure(problem) from problem
         cells = dict(zip(rows["position"].to_pylist(), rows["cell"].to_pylist(), strict=True))
@@ -133,7 +133,7 @@ def _read_requests(
             f"{', '.join(_COLUMNS)}"
         )
     requests: list[BatchRequest] = []
-    for row in queries.toArrow().to_pylist():
+    for row in collect_arrow(queries).to_pylist():
         overrides = {name: row[name] for name in ("k", "min") if row.get(name) is not None}
         key = on if row.get("on") is None else row["on"]
         requests.append((row["table"], key, replace(options, **overrides)))

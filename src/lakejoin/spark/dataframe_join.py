@@ -18,6 +18,7 @@ from lakejoin.joins.sampled_join import (
     learn_sampled_join,
 )
 from lakejoin.quoting import quote_backticks
+from lakejoin.spark.session import collect_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -177,4 +178,4 @@ def _draw_sample(frame: DataFrame, rows: int, count: int, seed: int) -> pa.Table
     taken = frame.select(*columns)
     if count < rows:
         taken = taken.sample(withReplacement=False, fraction=count / rows, seed=seed)
-    return taken.toArrow()
+    return collect_arrow(taken)

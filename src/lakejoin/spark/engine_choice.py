@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import AbstractContextManager
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
 from lakejoin.pipeline.job import StartRunner, TaskRunner
@@ -18,6 +19,9 @@ from lakejoin.pipeline.process_runner import start_processes
 from lakejoin.pipeline.task_progress import Listener
 from lakejoin.spark.java import describe_missing_spark
 from lakejoin.spark.task_runner import Cluster
+
+if TYPE_CHECKING:
+    from lakejoin.sources.lake_frames import LakeFrame
 
 
 def choose_engine(engine: str | None = None, cluster: Cluster | None = None) -> StartRunner:
@@ -47,6 +51,35 @@ def choose_engine(engine: str | None = None, cluster: Cluster | None = None) -> 
         return Cluster().start(listener)
 
     return start
+
+
+@contextmanager
+def open_lake_frames(
+    frames: Sequence[tuple[Any, Any]],
+    patterns: Sequence[str],
+    cluster: Cluster | None,
+    listener: Listener,
+) -> Iterator[tuple[list[LakeFrame], list[str], Cluster | None]]:
+    """The frames to index, and the tables of the Spark catalog that match the patterns; what stands
+    for them among the lakes; and where to run, which is their session if any is of Spark."""
+    if not frames and not patterns:
+        yield [], [], cluster
+        return
+    from lakejoin.sources.lake_files import FRAMES, SPARK_TABLES
+    from lakejoin.sources.lake_frames import name_frames
+    from lakejoin.spark.spark_frames import catalog_frames, is_spark_frame, spark_frame
+
+    local = {str(name): frame for name, frame in frames if not is_spark_frame(frame)}
+    remote = [(str(name), frame) for name, frame in frames if is_spark_frame(frame)]
+    found = name_frames(local) + [spark_frame(name, frame) for name, frame in remote]
+    names = ([FRAMES] if frames else []) + [SPARK_TABLES + pattern for pattern in patterns]
+    if remote and cluster is None:
+        cluster = Cluster(remote[0][1].sparkSession)
+    if not patterns:
+        yield found, names, cluster
+        return
+    with (cluster or Cluster()).open(listener) as session:
+        yield found + catalog_frames(session, patterns), names, Cluster(session)
 
 
 def _start_local(listener: Listener, work_bytes: int) -> AbstractContextManager[TaskRunner]:

@@ -15,6 +15,7 @@ from lakejoin.pipeline.machine_limits import usable_cores
 from lakejoin.spark.java import find_java
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 
@@ -137,6 +138,18 @@ def parallelism(spark: SparkSession) -> int:
         return max(1, int(spark.sparkContext.defaultParallelism))
     except Exception:  # noqa: BLE001 (Spark Connect has no context to ask)
         return int(spark.conf.get("spark.default.parallelism", "8") or 8)
+
+
+def collect_arrow(frame: Any) -> pa.Table:
+    """The rows of a DataFrame as an Arrow table, for PySpark 3.5 too, which has no `toArrow`."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    batches = frame._collect_as_arrow()
+    schema = to_arrow_schema(frame.schema)
+    return pa.Table.from_batches(batches) if batches else schema.empty_table()
 
 
 def _require_pyspark() -> None:

@@ -14,7 +14,7 @@ from lakejoin.locations import Location
 from lakejoin.pipeline.job import Job, Outcome
 from lakejoin.pipeline.task_kinds import check_outcomes, run_batch
 from lakejoin.pipeline.task_progress import Listener, Progress, call_regularly, watch_progress
-from lakejoin.spark.session import job_failure, open_session, parallelism
+from lakejoin.spark.session import collect_arrow, job_failure, open_session, parallelism
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,10 +76,10 @@ class SparkRunner:
     def run(self, job: Job, batches: range, stage: Progress, listener: Listener) -> list[Outcome]:
         with watch_progress(job.scratch, batches, stage, listener):
             try:
-                rows = (
-                    self.spark.range(batches.start, batches.stop, 1, len(batches))
-                    .mapInArrow(partial(_run_partition, job), _SCHEMA)
-                    .toArrow()
+                rows = collect_arrow(
+                    self.spark.range(batches.start, batches.stop, 1, len(batches)).mapInArrow(
+                        partial(_run_partition, job), _SCHEMA
+                    )
                 )
             except Exception as problem:
                 raise job_failure(problem) from problem

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -143,6 +144,10 @@ class Searcher:
         self.snapshot = snapshot
         self._encoder = encoder
         self._places = [SegmentTables(segment) for segment in snapshot.segments]
+        # Of query tables: itself and its copies, by segment, and their columns with deleted ones.
+        self._itself: WeakKeyDictionary[QueryTable, tuple[list[Array], list[Array]]] = (
+            WeakKeyDictionary()
+        )
 
     @cached_property
     def _costs(self) -> ReadCosts | None:
@@ -247,7 +252,7 @@ class Searcher:
         """The results of given lake columns, (segment index, column), for one query column; leaves
         out the query table, its copies, and columns that share nothing."""
         copies = self._copies(query_table, column_index)
-        excluded = self._without(copies.all())
+        excluded = self._find_itself(copies)[1]
         search = self._column_search(query_table, (column_index,))
         kept = [address for address in columns if address[1] not in excluded[address[0]]]
         matching = [
@@ -278,11 +283,11 @@ class Searcher:
         return ColumnSearch(self.snapshot, self._places, query_table, column_indexes, options, dead)
 
     def excluded(self, query_table: QueryTable, column_index: int) -> ExcludedColumns:
-        return ExcludedColumns(self._without(self._copies(query_table, column_index).all()))
+        return ExcludedColumns(self._find_itself(self._copies(query_table, column_index))[1])
 
     def note_left_out_tables(self, query_table: QueryTable, column_index: int) -> list[str]:
         """The note about the query table and its copies, which are left out of answers."""
-        copies = self._copies(query_table, column_index).all()
+        copies = self._find_itself(self._copies(query_table, column_index))[0]
         return left_out_note(sum(map(len, copies)), query_table.home is not None)
 
     def _copies(self, query_table: QueryTable, column_index: int) -> Copies:
@@ -293,9 +298,18 @@ class Searcher:
     ) -> tuple[ExcludedColumns, list[str]]:
         if not options.others:
             return ExcludedColumns(self._dead), []
-        tables = copies.all()
+        tables, columns = self._find_itself(copies)
         notes = left_out_note(sum(map(len, tables)), copies.query_table.home is not None)
-        return ExcludedColumns(self._without(tables)), notes
+        return ExcludedColumns(columns), notes
+
+    def _find_itself(self, copies: Copies) -> tuple[list[Array], list[Array]]:
+        """By segment, the query table and its copies, and the columns of these and of deleted
+        tables; found once for a table."""
+        known = self._itself.get(copies.query_table)
+        if known is None:
+            tables = copies.all()
+            known = self._itself[copies.query_table] = tables, self._without(tables)
+        return known
 
     @cached_property
     def _dead(self) -> list[Array]:
@@ -304,7 +318,7 @@ class Searcher:
     def _without(self, tables: Sequence[Array]) -> list[Array]:
         """By segment, the columns of deleted tables and of the given ones."""
         return [
-            np.union1d(dead, places.columns_of(left_out))
+            np.union1d(dead, places.columns_of(left_out)) if len(left_out) else dead
             for dead, places, left_out in zip(self._dead, self._places, tables, strict=True)
         ]
 

@@ -101,6 +101,8 @@ class Dictionary:
             if n <= room:
                 break
             room = n
+        if not n:  # as in most segments of a large lake
+            return result
         by_code = order_by_top_bits(candidates[:n], len(self).bit_length())
         candidates, row = candidates[by_code], order[row[by_code]]
         where = self.texts.spans(candidates)

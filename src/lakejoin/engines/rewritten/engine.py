@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lakejoin.engines.query import CACHED_VALUES, locate_codes
 from lakejoin.kernels.rare_token_samples import (
     MAX_COUNTED,
     MAX_HOLDERS,
@@ -197,12 +198,21 @@ class _TokenLists:
             add_matches(
                 sample.values, sample.token_positions, weights, span, columns, matched, nats
             )
-            matched[self._left_out[segment_index] | _same_plain_type(segment, query.type)] = 0
+            matched[self._left_out[segment_index]] = 0
             some = np.flatnonzero(matched)
+            if not len(some):
+                continue
             sampled = np.searchsorted(sample.lowest, segment.rare_tokens.limit[some], side="right")
             worth = extrapolate_scores(nats[some], matched[some], sampled, len(sample.lowest))
-            as_they_are = _share_unchanged(query.tokens.take(sample.compared), segment)[some]
-            good = (worth > 0) & (matched[some] / sampled > _MORE * as_they_are)
+            kept = worth > 0
+            if kept.any():
+                kept &= ~_same_plain_type(segment, query.type)[some]
+            if not kept.any():  # as in most segments of a large lake
+                continue
+            some, sampled, worth = some[kept], sampled[kept], worth[kept]
+            codes = _find_compared(query, sample, segment_index, segment)
+            as_they_are = _share_unchanged(codes, segment, some)
+            good = matched[some] / sampled > _MORE * as_they_are
             for index in np.flatnonzero(good).tolist():
                 column = int(some[index])
                 figures = int(sampled[index]), int(matched[column]), float(worth[index])
@@ -212,15 +222,22 @@ class _TokenLists:
         return likely_columns
 
 
-def _share_unchanged(values: pa.LargeStringArray, segment: Segment) -> Array:
-    """The share of some values that each column of a segment holds unchanged."""
+def _find_compared(query: Query, sample: _Sample, segment_index: int, segment: Segment) -> Array:
+    """The codes of the values that are compared unchanged: those of the whole query, if it is so
+    small that they are known from the search for equal values."""
+    if len(query) <= CACHED_VALUES:
+        return locate_codes(query, segment_index, segment)[sample.compared]
+    return segment.dictionary.find(query.tokens.take(sample.compared))
+
+
+def _share_unchanged(codes: Array, segment: Segment, columns: Array) -> Array:
+    """The share of some values, given by their codes, that each of some columns holds unchanged."""
     postings = segment.postings
-    codes = segment.dictionary.find(values)
     begin, length = postings.spans(codes[codes != NOT_FOUND])
     entries = postings.entries(begin, length)
     at = np.repeat(begin - (np.cumsum(length) - length), length) + np.arange(length.sum())
     counts = np.bincount(entries[at], minlength=segment.column_count)
-    return np.asarray(counts[postings.size_ranks(np.arange(segment.column_count))] / len(values))
+    return np.asarray(counts[postings.size_ranks(columns)] / len(codes))
 
 
 def _same_plain_type(segment: Segment, kind: ColumnType) -> Array:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import lakejoin
-from http_server.conftest import CODES
+from http_server.conftest import CODES, NAMES
 from http_server.served import Served
 from lakejoin.lake import Lake
 from lakejoin.server.jobs import search_jobs
@@ -102,6 +102,23 @@ def test_what_an_upload_joins_with(served: Served) -> None:
     way = next(one for one in told["results"] if one["table"] == "stations.csv")["ways"][0]
     assert way["join"] == {"right": STATIONS, "on": [{"left": "my code", "right": "code"}],
                            "by": None}  # fmt: skip
+
+
+@pytest.mark.parametrize(("chance", "how"), [({"sure": 0.8}, "precision"), ({"tau": 0.2}, "tau")])
+def test_a_result_by_meaning_joins_as_it_was_found(
+    served: Served, chance: dict[str, float], how: str
+) -> None:
+    data = "my town\n" + "".join(f"{town}\n" for town in NAMES[:40])
+    mine = served.upload("towns.csv", data.encode())["tables"][0]["id"]
+    told = served.post("search", {"table": mine, "on": ["my town"], "by": "meaning", **chance})
+    assert told["results"]
+    for result in told["results"]:
+        join = result["join"]
+        assert {**join, "right": "", "on": []} == {
+            "right": "", "on": [], "by": "meaning", how: chance[next(iter(chance))],
+        }  # fmt: skip
+    joined = served.post("join", {"left": mine, **told["results"][0]["join"]})
+    assert joined["found"]
 
 
 def test_the_next_results_come_from_the_same_search(served: Served) -> None:

@@ -42,7 +42,8 @@ describe("the request", () => {
     expect(toRequest("t", { on: [], way: "rewritten" })).toEqual({ table: "t", on: null, by: "fused" });
     expect(toRequest("t", { on: ["a", "b"], way: "composite" })).toEqual({ table: "t", on: ["a", "b"], by: "overlap" });
     expect(toRequest("t", { on: ["a"], way: "containment" })).toMatchObject({ min: 0.5 });
-    expect(toRequest("t", { on: ["a"], way: "meaning" })).toMatchObject({ tau: 0.3, k: 10 });
+    expect(toRequest("t", { on: ["a"], way: "meaning" })).toMatchObject({ sure: 0.9, k: 10 });
+    expect(toRequest("t", { on: ["a"], way: "meaning", sure: 0.75 })).toMatchObject({ sure: 0.75 });
     expect(toRequest("t", { on: ["a"], way: "distance", within: "2km" })).toMatchObject({ within: "2km" });
   });
 

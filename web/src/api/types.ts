@@ -118,7 +118,7 @@ export interface SearchRequest {
   k?: number;
   start?: number;
   min?: number;
-  tau?: number | "auto";
+  sure?: number;
   within?: string | number;
 }
 
@@ -128,6 +128,7 @@ export interface JoinHint {
   by: string | null;
   within?: string;
   tau?: number;
+  precision?: number;
 }
 
 export type JoinKind = "equal" | "rewritten" | "near" | "meaning";

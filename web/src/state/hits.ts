@@ -151,6 +151,9 @@ export function toHits(answer: SearchAnswer, settings: Pick<SearchSettings, "on"
 /** The number of results for methods without a threshold on containment. */
 const BEST = 10;
 
+/** The chance of being right that a match by meaning must have, unless the user says otherwise. */
+export const SURE = 0.9;
+
 /** Builds the request from the settings that the user chose. */
 export function toRequest(table: TableId, settings: SearchSettings): SearchRequest {
   const on = settings.on.length ? settings.on : null;
@@ -165,7 +168,7 @@ export function toRequest(table: TableId, settings: SearchSettings): SearchReque
     case "containment":
       return { table, on, by: "containment", min: settings.min ?? 0.5, ...k };
     case "meaning":
-      return { table, on, by: "meaning", tau: settings.tau ?? 0.3, k: settings.k ?? BEST };
+      return { table, on, by: "meaning", sure: settings.sure ?? SURE, k: settings.k ?? BEST };
     case "distance":
       return { table, on, by: "distance", within: settings.within ?? "500m", k: settings.k ?? BEST };
   }

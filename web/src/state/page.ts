@@ -12,8 +12,8 @@ export interface SearchSettings {
   /** The key is "way" in links that people have shared. */
   way: SearchMethod;
   min?: number;
-  /** The maximum distance of values; "auto" chooses it, which is slow. */
-  tau?: number | "auto";
+  /** The least chance of being right that a match by meaning must have. */
+  sure?: number;
   within?: string;
   k?: number;
 }

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { TableInfo } from "../api/types";
 import { arrows, Button, Empty, ProblemNote, Working } from "../parts/controls";
 import { Icon } from "../parts/icon";
-import { missingHint, toRequest } from "../state/hits";
+import { missingHint, SURE, toRequest } from "../state/hits";
 import { changeView } from "../state/history";
 import type { SearchSettings, Work } from "../state/page";
 import { session, startSearch, stopSearch } from "../state/searching";
@@ -59,19 +59,13 @@ function MethodOptions({ settings }: { settings: SearchSettings }) {
     );
   }
   if (settings.way === "meaning") {
-    const tau = settings.tau ?? 0.3;
+    const sure = settings.sure ?? SURE;
     return (
-      <div class="fine">
-        <label class="fine">
-          <span>{tau === "auto" ? "distance chosen automatically" : `distance at most ${Math.round(tau * 100)}%`}</span>
-          <input type="range" min="5" max="60" step="5" value={tau === "auto" ? 30 : tau * 100} disabled={tau === "auto"} data-testid="tau"
-            onInput={(event) => changeSettings({ ...settings, tau: Number(event.currentTarget.value) / 100 })} />
-        </label>
-        <label class="check">
-          <input type="checkbox" checked={tau === "auto"} onChange={() => changeSettings({ ...settings, tau: tau === "auto" ? 0.3 : "auto" })} />
-          <span>automatic (slow)</span>
-        </label>
-      </div>
+      <label class="fine">
+        <span>matches that are right with a chance of at least {Math.round(sure * 100)}%</span>
+        <input type="range" min="50" max="99" step="1" value={Math.round(sure * 100)} data-testid="sure"
+          onInput={(event) => changeSettings({ ...settings, sure: Number(event.currentTarget.value) / 100 })} />
+      </label>
     );
   }
   if (settings.way === "distance") {

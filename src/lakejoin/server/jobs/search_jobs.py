@@ -160,7 +160,10 @@ def _result_fields(result: Result, request: Json) -> Json:
     names = request["query"]["columns"] if "query" in request else request.get("on") or []
     join: Json = {"right": right, "on": _pairs(names, result.columns), "by": None}
     if request.get("by") == "meaning":
-        join |= {"by": "meaning", "tau": request.get("tau")}
+        # With a chance, the tau of an answer only says how far its matches can be.
+        sure = request.get("sure")
+        join |= {"tau": request.get("tau")} if sure is None else {"precision": sure}
+        join["by"] = "meaning"
     elif request.get("by") == "distance":
         join |= {"by": "nearest", "within": request.get("within")}
     return {**result.to_dict(), "id": right, "join": join}

@@ -129,6 +129,51 @@ def test_near_values_are_those_with_the_largest_products(
         assert products[number][own].min() >= others.max(initial=-2.0) - 0.05  # bytes are rounded
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 900), st.integers(1, 4), st.sampled_from([1, 5, 128]), st.integers(0, 99))
+def test_probing_all_leaves_finds_what_reading_all_finds(
+    count: int, asked: int, nearest: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    vectors = random.normal(size=(count, 20)).astype(np.float32)
+    vectors[random.random(count) < 0.1] = 0  # these match nothing
+    compact = CompactVectors.build(MatrixSource(vectors))
+    queries = random.normal(size=(asked, 20)).astype(np.float32)
+    found = []
+    for worth, probed in ((10**9, 1.0), (0, 0.999 * np.sqrt(len(compact.blocks)))):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(near_columns, "NEAREST", nearest)
+            patch.setattr(near_columns, "_WORTH", worth)
+            patch.setattr(near_columns, "_PROBED", probed)
+            query, ids = find_near_values(compact, queries, 0.0)
+        found.append(sorted(zip(query.tolist(), ids.tolist(), strict=True)))
+    if len(compact.blocks) == 1:
+        return  # no leaf is probed of one
+    products = queries @ vectors.T
+    whole, likely = (set(each) for each in found)
+    # All leaves but the least likely one are probed: nearly everything is found, nothing else.
+    assert len(likely) >= (1 - 2 / len(compact.blocks)) * len(whole)
+    for query, id_ in likely - whole:
+        best = [products[query, other] for number, other in whole if number == query]
+        assert products[query, id_] <= min(best, default=0.0) + 0.2
+
+
+def test_few_likely_leaves_hold_most_of_what_is_near() -> None:
+    random = np.random.default_rng(2)
+    centres = random.normal(size=(200, 30))
+    vectors = (centres[random.integers(200, size=60_000)] + 0.3 * random.normal(
+        size=(60_000, 30))).astype(np.float32)  # fmt: skip
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    compact = CompactVectors.build(MatrixSource(vectors))
+    found = []
+    for probed in (1e9, 3.0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(near_columns, "_PROBED", probed)
+            query, ids = find_near_values(compact, vectors[:40], 0.5)
+        found.append(set(zip(query.tolist(), ids.tolist(), strict=True)))
+    assert len(found[0] & found[1]) >= 0.95 * len(found[0])
+
+
 def test_unrelated_texts_are_distinct() -> None:
     texts = match_rule.read_unrelated_texts()
     assert len(texts) == len(pa.compute.unique(texts)) > 200

@@ -44,6 +44,7 @@ WIDE = 16  # coordinates that the tree and its boxes use
 LEAF = 64  # as in kernels/kd_trees.py
 _SAMPLE = 16_384  # vectors from which the axes are computed
 _BATCH = 16_384
+_LEAVES = 4096  # leaves whose centres are computed at once
 # Bytes for a vector's coordinates and its share of the axes (80 with 14 others), and the fixed
 # size of a file.
 _BYTES, _FIXED = 66, 4096
@@ -54,6 +55,7 @@ LARGEST = 1e12  # squares of larger numbers do not fit single precision
 _BY_LEAF = ("blocks", "rest", "order")
 _NAMES = {"mean": "f4 f8", "axes": "f4 f8", "scale": "f8", "blocks": "i1", "rest": "f4"}
 _NAMES |= {"order": "u4", "low": "i1", "high": "i1", "span": "f4"}  # arrays and their types
+_CENTRES = "centres"
 
 
 class VectorSource(Protocol):
@@ -134,6 +136,7 @@ class CompactVectors:
     low: Array
     high: Array
     span: Array
+    stored_centres: Array | None = None
     mapped: tuple[CheckedArray, ...] = ()
     sums: bool = False
 
@@ -144,6 +147,11 @@ class CompactVectors:
     def coordinates(self, vectors: Array) -> tuple[Array, Array]:
         """The unrounded coordinates of other vectors, and their rests; float64."""
         return _coordinates(vectors, self.mean, self.axes, self.sums)
+
+    @cached_property
+    def centres(self) -> Array:
+        """The mean coordinates of each leaf, as bytes; computed if the index does not have them."""
+        return _centres(self.blocks) if self.stored_centres is None else self.stored_centres
 
     @cached_property
     def leaf_nodes(self) -> Array:
@@ -170,7 +178,7 @@ class CompactVectors:
         """Compute the compact form of vectors; zero vectors match nothing unless `zeros`."""
         frame = _principal(source, sums)
         arrays = _arranged(source, *frame, zeros=zeros, sums=sums)
-        return cls(source.count, zeros, *(*arrays, (), sums))
+        return cls(source.count, zeros, *(*arrays, None, (), sums))
 
     @classmethod
     def open(cls, file: ArrayFile, prefix: str = "", *, sums: bool = False) -> Self:
@@ -188,6 +196,8 @@ class CompactVectors:
         mean, axes, scale, blocks, rest, order, low, high, span = (
             array.raw if name in _BY_LEAF else array.all() for name, array in arrays.items()
         )
+        stored = prefix + _CENTRES in file.names()
+        centres = file.array(prefix + _CENTRES, None, "i1").all() if stored else None
         axis_count, leaves = (len(axes) // dimension if dimension else 0), -(-count // LEAF)
         file.require(np.isfinite(mean).all() and np.isfinite(axes).all())
         file.require(np.isfinite(scale).all() and (scale > 0).all())
@@ -206,6 +216,7 @@ class CompactVectors:
                 low.reshape(_nodes(leaves), min(axis_count, WIDE)),
                 high.reshape(_nodes(leaves), min(axis_count, WIDE)),
                 span.reshape(_nodes(leaves), 3),
+                None if centres is None else centres.reshape(leaves, axis_count),
                 mapped,
                 sums,
             )
@@ -230,6 +241,7 @@ def write_compact_vectors(
     out.meta[prefix + "compact"] = [made.count, made.dimension, made.zeros]
     for name in _NAMES:
         out.add(prefix + name, getattr(made, name))
+    out.add(prefix + _CENTRES, made.centres)
 
 
 def _nodes(leaves: int) -> int:
@@ -313,6 +325,14 @@ def _arranged(
     span = np.empty((_nodes(leaves), 3), dtype=np.float32)
     box_nodes(blocks, padded, error[order], count, low, high, span)
     return mean, axes, scale, blocks, padded, order, low, high, span
+
+
+def _centres(blocks: Array) -> Array:
+    centres = np.empty(blocks.shape[:2], dtype=np.int8)
+    for begin in range(0, len(blocks), _LEAVES):
+        part = slice(begin, begin + _LEAVES)
+        centres[part] = np.rint(blocks[part].mean(axis=2, dtype=np.float32))
+    return centres
 
 
 def check_magnitude(vectors: Array) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 22  # numbers in memory at a time
 _PRODUCT_ERROR = 4e-16  # relative error of a product, per number summed
 _KEPT = 1 << 22  # candidates in memory at a time
+_MANY, _SOME = 256, 24  # from so many queries on, so many are tried first
+_FLAGS = 1 << 27  # (set, query) pairs that are marked at once
 _MEASURED = 1 << 16  # vectors that are read at once
 # Nanoseconds to measure a candidate, and per element; and to scan a pair, and per element.
 _CANDIDATE, _ELEMENT, _PRODUCT = 120.0, 1.0, 0.08
@@ -156,10 +158,16 @@ class VectorDistance:
 
     def _candidates(self, indexed: IndexedVectors) -> _SetPairs | None:
         """The candidates of all sets; None if they are too many."""
-        search = CandidateFinder(indexed.compact).find(self._query_vectors, self._reach, "auto")
+        finder, queries = CandidateFinder(indexed.compact), self._query_vectors
         total = len(self._query_vectors) * indexed.compact.count
         scan = SCAN + _PRODUCT * self._dimension
         most = min(_KEPT, total * scan / (_CANDIDATE + _ELEMENT * self._dimension))
+        some = queries[:: max(1, len(queries) // _SOME)]
+        if len(queries) > _MANY:
+            few = sum(map(len, finder.find(some, self._reach, "auto")))
+            if few * len(queries) > most * len(some):
+                return None
+        search = finder.find(queries, self._reach, "auto")
         parts, count = [_SetPairs.none()], 0
         for batch in search:
             count += len(batch)
@@ -313,4 +321,8 @@ class _SetPairs:
         if pairs:
             return np.bincount(self.set, minlength=sets)
         several = int(self.query.max(initial=0)) + 1
+        if sets * several <= _FLAGS:  # quicker than to sort
+            flags = np.zeros(sets * several, dtype=np.bool_)
+            flags[self.set * several + self.query] = True
+            return np.count_nonzero(flags.reshape(sets, several), axis=1)
         return np.bincount(np.unique(self.set * several + self.query) // several, minlength=sets)

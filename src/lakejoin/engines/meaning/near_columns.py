@@ -12,12 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from lakejoin.engines.meaning.column_counts import CountBoard, ListedPairs, count_columns
-from lakejoin.engines.meaning.product_kernels import estimate_at, find_best
+from lakejoin.engines.meaning.product_kernels import estimate_at, find_best, find_best_among
 from lakejoin.engines.meaning.vector_space import VectorSpace
 from lakejoin.model import Array
 from lakejoin.store.compact_vectors import LEAF, CompactVectors
 
 NEAREST = 128  # values taken for each query
+# Leaves per query, for the root of their number: a tenth of 15,000, a fiftieth of 470,000.
+_PROBED = 12.5
+_WORTH = 4  # one leaf in four takes as long as all, which are decoded once for all queries
+_TOGETHER = 16  # queries whose leaves are chosen at once
 
 
 class NearColumns(NamedTuple):
@@ -49,19 +53,43 @@ def find_near_columns(
 
 def find_near_values(compact: CompactVectors, queries: Array, least: float) -> tuple[Array, Array]:
     """The pairs (query, id) of each query's `NEAREST` values by estimated product, at least
-    `least`; by ascending query."""
+    `least`; by ascending query. Among many values, only those in the likeliest leaves are looked at
+    (`choose_leaves`)."""
     if not compact.count:
         return np.zeros((2, 0), np.int64)[0], np.zeros(0, np.int64)
-    compact.check(np.arange(len(compact.blocks)))
     scaled, constant = _scale(compact, queries)
+    leaves = choose_leaves(compact.centres, scaled)
+    compact.check(np.arange(len(compact.blocks)) if leaves is None else np.unique(leaves))
     best = np.empty((len(queries), NEAREST), np.float32)
     at = np.empty(best.shape, np.int64)
     counts = np.zeros(len(queries), np.int64)
     floors = (least - constant).astype(np.float32)
-    find_best(compact.blocks, compact.rest, compact.count, scaled, floors, best, at, counts)
+    points = compact.blocks, compact.rest, compact.count, scaled
+    if leaves is None:
+        find_best(*points, floors, best, at, counts)
+    else:
+        find_best_among(*points, leaves, floors, best, at, counts)
     query = np.repeat(np.arange(len(queries)), counts)
     found = at[np.arange(NEAREST) < counts[:, None]]
     return query, compact.order[found]
+
+
+def choose_leaves(centres: Array, scaled: Array) -> Array | None:
+    """For each query the leaves whose centres have the largest products; None if all leaves
+    are read as quickly.
+
+    Leaves are small clusters, as in a search by inverted lists. What is near a query and in none of
+    them is missed: `benchmarks/meaning_scale.py` measures how much.
+    """
+    probed = int(_PROBED * np.sqrt(len(centres)))
+    if probed * _WORTH > len(centres):
+        return None
+    chosen = np.empty((len(scaled), probed), np.int64)
+    wide = np.ascontiguousarray(centres.T, np.float32)
+    for begin in range(0, len(scaled), _TOGETHER):
+        products = scaled[begin : begin + _TOGETHER] @ wide
+        chosen[begin : begin + _TOGETHER] = np.argpartition(-products, probed, axis=1)[:, :probed]
+    return chosen
 
 
 def estimate_products(compact: CompactVectors, queries: Array, ids: Array) -> Array:

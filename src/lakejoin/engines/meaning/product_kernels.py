@@ -64,25 +64,59 @@ def find_best(
     """
     points = np.empty((blocks.shape[1], LEAF_SIZE), np.float32)
     products = np.empty((scaled.shape[0], LEAF_SIZE), np.float32)
-    room = best.shape[1]
     for leaf in range(blocks.shape[0]):
         _multiply(blocks[leaf], points, scaled, products)
-        inside = min(LEAF_SIZE, count - leaf * LEAF_SIZE)
         for query in range(scaled.shape[0]):
-            for lane in range(inside):
-                product = products[query, lane]
-                if product < least[query]:
-                    continue
-                position = leaf * LEAF_SIZE + lane
-                if counts[query] == room and product <= best[query, 0]:
-                    continue
-                if not rest[position] < np.inf:
-                    continue
-                if counts[query] < room:
-                    _rise(best[query], at[query], counts[query], product, position)
-                    counts[query] += 1
-                else:
-                    _sink(best[query], at[query], product, position)
+            counts[query] = _offer(
+                products[query], leaf, rest, count, least[query], best[query], at[query],
+                counts[query],
+            )  # fmt: skip
+
+
+@kernel
+def find_best_among(
+    blocks: Array,
+    rest: Array,
+    count: int,
+    scaled: Array,
+    leaves: Array,
+    least: Array,
+    best: Array,
+    at: Array,
+    counts: Array,
+) -> None:
+    """The same among the points of some leaves, which are given for each query."""
+    points = np.empty((blocks.shape[1], LEAF_SIZE), np.float32)
+    products = np.empty((1, LEAF_SIZE), np.float32)
+    for query in range(scaled.shape[0]):
+        for leaf in leaves[query]:
+            _multiply(blocks[leaf], points, scaled[query : query + 1], products)
+            counts[query] = _offer(
+                products[0], leaf, rest, count, least[query], best[query], at[query], counts[query]
+            )
+
+
+@njit
+def _offer(
+    products: Array, leaf: int, rest: Array, count: int, least: float, best: Array, at: Array,
+    full: int,
+) -> int:  # fmt: skip
+    """Offer the points of a leaf to the heap of a query, which has `full` elements; returns how
+    many it has then."""
+    room = best.shape[0]
+    for lane in range(min(LEAF_SIZE, count - leaf * LEAF_SIZE)):
+        product = products[lane]
+        if product < least or (full == room and product <= best[0]):
+            continue
+        position = leaf * LEAF_SIZE + lane
+        if not rest[position] < np.inf:
+            continue
+        if full < room:
+            _rise(best, at, full, product, position)
+            full += 1
+        else:
+            _sink(best, at, product, position)
+    return full
 
 
 @njit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
+from lakejoin.spark import engine_choice, task_runner
 
 
 @pytest.fixture(scope="session")
@@ -44,3 +46,16 @@ def here(small_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.csv").write_text("town,n\n BERN,1\nBern,2\nOslo,3\nParis,4\n,5\n")
     return tmp_path
+
+
+@pytest.fixture(params=["default", "named"])
+def where(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """The options that name the index: none for the default one; any printed command has to work
+    as it is printed, in the same working directory."""
+    monkeypatch.setattr(task_runner, "open_session", lambda *_: nullcontext(FakeSpark()))
+    monkeypatch.setattr(engine_choice, "LOCAL_BYTES", -1)
+    monkeypatch.delenv("LAKEJOIN_INDEX", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return [] if request.param == "default" else ["--index", str(tmp_path / "an index")]

@@ -40,6 +40,7 @@ def run_part(script: str, *arguments: object, preload: Path | None = None) -> di
     command = [sys.executable, str(HERE / script), *map(str, arguments)]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    sys.stderr.write(f"{script}: {json.dumps(found)}\n")
     return found
 
 

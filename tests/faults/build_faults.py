@@ -75,6 +75,10 @@ class Trial:
         options = BuildOptions(full=full, memory=20_000)
         lakejoin.index(self.lake.folder, self.index, spark=FakeSpark(), options=options)
 
+    def build_in_processes(self) -> None:
+        """A refresh whose tasks run in processes of their own."""
+        lakejoin.index(self.lake.folder, self.index, options=BuildOptions(engine="local"))
+
     def graph(self) -> None:
         make_graph(self.index, GraphOptions(least=2), Cluster(FakeSpark()), full=True)
 
@@ -94,6 +98,9 @@ class Trial:
         if name == "refresh":
             self.lake.change(f"t{self.lake.generation % 3}.csv")
             return self.build, before, dict(self.lake.content)
+        if name == "processes":
+            self.lake.change(f"t{self.lake.generation % 3}.csv")
+            return self.build_in_processes, before, dict(self.lake.content)
         if name == "full":
             self.lake.change(f"t{self.lake.generation % 3}.csv")
             return lambda: self.build(full=True), before, dict(self.lake.content)
@@ -114,14 +121,20 @@ class Trial:
         operation, before, after = self.prepare(name)
         log = self.index.parent / "calls"
         log.unlink(missing_ok=True)
+        once = self.index.parent / "once"
+        once.touch()
         child = os.fork()
         if child == 0:
             os.environ.update(FAULT_FOLDER=str(self.index), FAULT_LOG=str(log))
             os.environ.update(FAULT_AT=str(at), FAULT_KIND=kind)
+            if name == "processes":  # in the driver or in a task, which is tried again
+                os.environ["FAULT_ONCE"] = str(once)
             _run_child(operation, self.index.parent / "error")
         _, status = os.waitpid(child, 0)
         code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-        self.counts[kind if code != DONE else "none"] += 1
+        hit = code != DONE or not once.exists()
+        self.counts[kind if hit else "none"] += 1
+        self.counts[f"in {name}"] += hit
         what = f"{name}, {kind} at call {at}, exit {code}"
         self._judge(what, code, before, after)
         self._recover(what)
@@ -187,7 +200,7 @@ def _run_child(operation: Callable[[], object], error: Path) -> None:
     ctypes.CDLL(None).exit(code)
 
 
-OPERATIONS = ("first", "refresh", "full", "compact", "graph", "rollback")
+OPERATIONS = ("first", "refresh", "full", "compact", "graph", "rollback", "processes")
 
 
 def main() -> None:

@@ -4,7 +4,10 @@
    ftruncate, unlink, open for writing). At that count FAULT_KIND happens: "kill" ends the process
    as a power cut would, after writing half of what it was given; "eio" and "enospc" make the call
    and all later ones of its kind fail; "term" and "int" send a signal. The count is written to
-   FAULT_LOG at the end, so that a first run without faults tells how many there are. */
+   FAULT_LOG at the end, so that a first run without faults tells how many there are.
+
+   Every process counts for itself. If FAULT_ONCE names a file, the fault happens once in all of
+   them: in the process that removes the file. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,12 +41,25 @@ static int inside_file(int file) {
     return inside(path);
 }
 
+int unlinkat(int at_folder, const char *path, int flags);
+
 /* 0: go on; -1: fail with errno; 1: die after half of the work. */
 static int fault(void) {
     const char *at = getenv("FAULT_AT"), *kind = getenv("FAULT_KIND");
     long call = atomic_fetch_add(&calls, 1) + 1;
     if (!at || !kind) return 0;
     if (call < atol(at)) return 0;
+    const char *once = getenv("FAULT_ONCE");
+    if (once) {
+        if (unlinkat(AT_FDCWD, once, 0) != 0) return 0;
+        if (strcmp(kind, "kill") == 0) return 1;
+        if (strcmp(kind, "eio") == 0 || strcmp(kind, "enospc") == 0) {
+            errno = strcmp(kind, "eio") == 0 ? EIO : ENOSPC;
+            return -1;
+        }
+        raise(strcmp(kind, "term") == 0 ? SIGTERM : SIGINT);
+        return 0;
+    }
     if (strcmp(kind, "eio") == 0 || strcmp(kind, "enospc") == 0) {
         if (call > atol(at) && strcmp(kind, "eio") == 0) return 0;
         errno = strcmp(kind, "eio") == 0 ? EIO : ENOSPC;

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import http.client
 import io
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +18,8 @@ import xlsxwriter
 
 from http_server.conftest import HOSTILE
 from http_server.served import Served, serving
+from lakejoin.server.api_problems import Problem
+from lakejoin.server.routes.upload_routes import run_reader
 
 CSV = "city,n\nBern,1\nZürich,02\n".encode()
 
@@ -197,3 +202,28 @@ def test_short_links(served: Served) -> None:
     assert served.post("links", {"state": state})["id"] == id
     status, _ = served.problem("POST", "links", json={"state": "x" * 70_000})
     assert status == 422
+
+
+@pytest.mark.parametrize("deaths", [0, 1, 2])
+def test_a_reader_that_somebody_ended_is_replaced_once(deaths: int) -> None:
+    """A file is to blame for the death of two readers, and not of one: that may have been killed
+    for memory that others used."""
+    asked = []
+
+    class Readers:
+        async def run(self, job: dict[str, str], *_: object) -> dict[str, str]:
+            asked.append(job)
+            if len(asked) <= deaths:
+                raise Problem("died", "a worker process ended")
+            return job
+
+    limits = SimpleNamespace(upload_seconds=1.0)
+    services: Any = SimpleNamespace(readers=Readers(), settings=SimpleNamespace(limits=limits))
+    answer = run_reader(services, {"path": "x"}, lambda _: None)
+    if deaths == 2:
+        with pytest.raises(Problem) as problem:
+            asyncio.run(answer)
+        assert problem.value.kind == "died"
+    else:
+        assert asyncio.run(answer) == {"path": "x"}
+    assert len(asked) == min(deaths + 1, 2)

@@ -15,6 +15,7 @@ import lakejoin
 from http_server.conftest import CODES, HOSTILE, NAMES
 from http_server.served import Served
 from lakejoin.lake import Lake
+from lakejoin.server.table_finder import find_by_text
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +100,16 @@ def test_tables_are_found_by_names_columns_and_values(
     found = served.get("find", text=text)
     assert found["complete"]
     assert (where, table) in [(one["where"], one["table"]) for one in found["tables"]]
+
+
+@pytest.mark.parametrize("text", ["station", "minut", NAMES[3][:3].lower()])
+def test_what_is_found_before_the_time_is_up_comes_first_in_the_whole(
+    lake: Lake, text: str
+) -> None:
+    whole = find_by_text(lake, text, 20, seconds=60)
+    early = find_by_text(lake, text, 20, seconds=-1)
+    assert (whole["complete"], early["complete"]) == (True, False)
+    assert early["tables"] == whole["tables"][: len(early["tables"])]
 
 
 def test_nothing_is_found_of_nothing(served: Served) -> None:

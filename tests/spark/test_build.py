@@ -227,7 +227,8 @@ def test_leftovers_of_a_dead_build_go(lake: Path, index: Index, tmp_path: Path) 
     (home / "segments" / "000002beef-000001-0badcafe").mkdir()
     (home / "segments" / "000002beef-000001-0badcafe" / "rows.lj").write_bytes(b"half")
     (home / "scratch" / "000002beef").mkdir(parents=True)
-    (home / "MANIFEST.json.1.draft").write_bytes(b"{")
+    for name in ("MANIFEST.json.1.draft", "costs.json.1.draft"):
+        (home / name).write_bytes(b"{")
     index(lake, full=True)
     assert not (home / "segments" / "000002beef-000001-0badcafe").exists()
     assert not (home / "scratch").exists()
@@ -655,6 +656,41 @@ def test_a_file_that_was_skipped_for_time_or_death_is_tried_again(
     assert (report.version, report.changed) == (2, 1)
     assert lakejoin.open(tmp_path / "index").table("cities.csv").rows == 4
     assert index(lake).changed == 0
+
+
+def test_a_file_that_always_hangs_is_tried_three_times(
+    lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = []
+    whole = segment_tasks.open_tables
+
+    def hang(file: SourceFile, limits: ReadLimits) -> Any:
+        if file.name != "cities.csv":
+            return whole(file, limits)
+        tries.append(limits)
+        raise UnreadableFile(file.name, "reader hung", "no answer in 120 seconds")
+
+    monkeypatch.setattr(segment_tasks, "open_tables", hang)
+    index(lake)
+    for _ in range(4):
+        report = index(lake)
+        assert report.version == 1, "failing again makes no new version"
+        assert [s.reason for s in report.skipped if s.name == "cities.csv"] == ["reader hung"]
+    assert len(tries) == 3
+    assert any("failed 3 times" in note and "--full" in note for note in report.notes)
+    more_time = ReadLimits(child_seconds=500)
+    assert index(lake, limits=more_time).changed == 1, "other limits are worth a try"
+    os.utime(lake / "cities.csv", ns=(10**18, 10**18))
+    assert index(lake).changed == 1, "a changed file is tried"
+    assert len(tries) == 5
+    (tmp_path / "index/retries.json").write_text('{"reader": 7, "tries": [[[')
+    assert index(lake).changed == 1, "without counts, it is tried again"
+    monkeypatch.undo()
+    for full in (False, False, True):
+        index(lake, full=full)
+    assert lakejoin.open(tmp_path / "index").table("cities.csv").rows == 4
+    assert index(lake).notes == ()
+    assert "cities" not in (tmp_path / "index/retries.json").read_text()
 
 
 def test_stopped_right_after_the_commit_the_new_version_is_whole(

@@ -18,6 +18,7 @@ from lakejoin.cli.options import EngineRun, engine_options, index_option, json_o
 from lakejoin.cli.terminal import console, print_json
 from lakejoin.errors import InputError
 from lakejoin.inputs import index_location
+from lakejoin.quoting import lakejoin_command
 from lakejoin.store.index_records import PERMUTATIONS
 from lakejoin.text_format import counted, seconds, size
 
@@ -145,7 +146,7 @@ def index_command(
     if as_json:
         print_json(asdict(report))
     else:
-        _print_report(report)
+        _print_report(report, index_location(index).uri)
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -294,7 +295,7 @@ def _details(progress: Progress) -> str:
     return ", ".join(parts)
 
 
-def _print_report(report: BuildReport) -> None:
+def _print_report(report: BuildReport, index: str) -> None:
     totals = report.totals
     if not (report.new or report.changed or report.gone):
         click.echo(f"up to date: {counted(report.unchanged, 'file')} unchanged")
@@ -316,10 +317,10 @@ def _print_report(report: BuildReport) -> None:
     click.echo(f"time:  {seconds(took['total'])}{speed}")
     for note in report.notes:
         click.echo(f"note:  {note}")
-    _print_skipped(report)
+    _print_skipped(report, index)
 
 
-def _print_skipped(report: BuildReport) -> None:
+def _print_skipped(report: BuildReport, index: str) -> None:
     if not report.skipped:
         return
     reasons = Counter(s.reason for s in report.skipped)
@@ -329,4 +330,5 @@ def _print_skipped(report: BuildReport) -> None:
         click.echo(f"  {skipped}")
     if len(report.skipped) > _SKIPPED_LINES:
         more = len(report.skipped) - _SKIPPED_LINES
-        click.echo(f"  … and {more:,} more; list them with: lakejoin skipped")
+        command = lakejoin_command("skipped", index)
+        click.echo(f"  … and {more:,} more; list them with: {command}")

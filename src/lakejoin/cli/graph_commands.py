@@ -26,6 +26,7 @@ from lakejoin.cli.terminal import (
 from lakejoin.errors import InputError
 from lakejoin.graph.graph_export import check_export, check_writable
 from lakejoin.inputs import index_location
+from lakejoin.quoting import lakejoin_command
 from lakejoin.render.report import line
 from lakejoin.store.graph_files import GraphOptions
 from lakejoin.text_format import counted, format_percent, seconds
@@ -148,7 +149,7 @@ def graph_command(
     if as_json:
         print_json({**around.to_dict(), "complete": graph.complete})
     else:
-        _print_around(graph, around)
+        _print_around(graph, around, index_location(index).uri)
 
 
 def _build(
@@ -214,9 +215,10 @@ def _print_statistics(graph: JoinGraph, report: GraphReport, found: GraphStatist
         )
 
 
-def _print_around(graph: JoinGraph, around: Neighborhood) -> None:
+def _print_around(graph: JoinGraph, around: Neighborhood, index: str) -> None:
     if not graph.complete:
-        click.echo("note: the graph is older than the index; update it with: lakejoin graph")
+        update = lakejoin_command("graph", index)
+        click.echo(f"note: the graph is older than the index; update it with: {update}")
     if not around.steps:
         click.echo(f"no table in the lake contains enough of any column of {around.table}")
         return

@@ -9,6 +9,8 @@ import click
 from lakejoin import api
 from lakejoin.cli.options import index_json_options
 from lakejoin.cli.terminal import print_json, print_table
+from lakejoin.inputs import index_location
+from lakejoin.quoting import lakejoin_command
 from lakejoin.text_format import counted, size
 
 
@@ -34,7 +36,8 @@ def history_command(index: str | None, as_json: bool) -> None:
         right=["version", "tables", "rows", "size"],
     )  # fmt: skip
     if not any(version.current for version in versions):
-        click.echo("\nthe current manifest is damaged; bring the newest back: lakejoin rollback")
+        command = lakejoin_command("rollback", index_location(index).uri)
+        click.echo(f"\nthe current manifest is damaged; bring the newest back with: {command}")
 
 
 @click.command("rollback")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -188,6 +189,12 @@ class Location:
         except BaseException:
             Path(draft).unlink(missing_ok=True)
             raise
+
+    def sync_names(self) -> None:
+        """Make the names in a local folder durable; a missing one has none."""
+        if self.local:
+            with contextlib.suppress(FileNotFoundError):
+                sync_folder(self.uri)
 
     def remove(self) -> None:
         """Remove the file or the whole folder; does nothing if it is missing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ _COLUMNS = (
     Column("rows", right=False),
     Column("joined", right=False),
 )
-_SEARCHED = "joins were searched for from both ends; run lakejoin graph to cover all tables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +138,7 @@ class Paths(Detachable, AnswerBase[Path]):
     searched: bool
     seconds: float
     notes: tuple[str, ...] = ()
+    update: str = ""  # the command that lets the next search cover all tables, if one is known
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Paths:
@@ -177,5 +177,10 @@ class Paths(Detachable, AnswerBase[Path]):
             title=line(title),
             columns=_COLUMNS,
             rows=tuple(path.row() for path in self.results),
-            notes=(*self.notes, *((_SEARCHED,) if self.searched else ())),
+            notes=(*self.notes, *self._note_searched()),
         )
+
+    def _note_searched(self) -> Iterator[str]:
+        if self.searched:
+            way_out = f"; cover all tables with: {self.update}" if self.update else ""
+            yield f"joins were searched for from both ends{way_out}"

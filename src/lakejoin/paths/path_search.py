@@ -19,6 +19,7 @@ from lakejoin.model import Array
 from lakejoin.paths.answer import Path, PathJoin, Paths
 from lakejoin.paths.path_hops import Hop, HopChecks, Hops, SearchedHops, open_hops
 from lakejoin.paths.path_tables import PathTables, SegmentRef, is_external
+from lakejoin.quoting import lakejoin_command
 from lakejoin.search.searcher import Searcher
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.rows import NULL
@@ -68,14 +69,17 @@ def find_paths(
     best = _best_of_tables(counted)[:k]
     paths = tuple(_path(tables, rank, *chosen) for rank, chosen in enumerate(best, 1))
     none = "" if paths else _nearest(tables, joins, likely, checks, hops.of(first))
+    searched = isinstance(hops, SearchedHops)
+    update = lakejoin_command("graph", searcher.snapshot.location.uri)
     return Paths(
         ends[0].name,
         ends[1].name,
         paths,
         none,
-        isinstance(hops, SearchedHops),
+        searched,
         time.perf_counter() - begin,
         tuple(dict.fromkeys([*notes, *ends[0].notes(), *ends[1].notes()])),
+        update if searched else "",
     )
 
 

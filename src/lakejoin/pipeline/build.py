@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,9 @@ from lakejoin.pipeline.options import (
     segment_memory,
 )
 from lakejoin.pipeline.read_plan import read_lake
+from lakejoin.pipeline.retries import MOST_TRIES, read_retries, write_retries
 from lakejoin.pipeline.task_progress import Listener, Progress
+from lakejoin.quoting import lakejoin_command
 from lakejoin.sources.database_urls import is_database, keep_password
 from lakejoin.sources.lake_files import free_name, is_path
 from lakejoin.sources.lake_tables import list_tables
@@ -112,7 +114,7 @@ def _build(
     clock: _Clock,
     frames: Sequence[LakeFrame],
 ) -> BuildReport:
-    lakes = _same_lakes(lakes, old, options, frames)
+    lakes = _same_lakes(lakes, index, old, options, frames)
     settings = index_options(old, options)
     listener(Progress("listing files"))
     unlisted: list[Skipped] = []
@@ -133,7 +135,9 @@ def _build(
     if options.full and same_lakes and not options.allow_removal:
         check_replacement(index, old, files, unlisted)
     known = {} if options.full else read_sources(index, old.files)
-    difference = compare_files(files, known, unlisted, options.allow_removal)
+    retries = read_retries(index, options.limits)
+    exhausted = retries.exhausted(files)
+    difference = compare_files(files, known, unlisted, options.allow_removal, exhausted)
     if not options.allow_removal:
         check_removal(index, old, len(files), difference)
         check_empty_lakes(lakes, index, difference, options.follow_links)
@@ -174,10 +178,14 @@ def _build(
         *((why,) if why else ()),
         *chosen.notes,
         *_note_rebuilt(behind, components),
-        *_note_logical(files),
+        *_note_logical(files, index),
         *_note_links(unlisted),
         *_note_unreachable(difference),
+        *_note_exhausted(exhausted.intersection(difference.kept), index),
     )
+    counted_tries = retries.counting(difference.read, sources)
+    if counted_tries != retries:
+        write_retries(index, counted_tries)
     same = settings == old.options and tuple(records) == old.segments
     # Files that are tried again at every refresh make no new version by failing again.
     failed_again = sources == known and all(o.kind in ("skipped", "seconds") for o in outcomes)
@@ -204,7 +212,7 @@ def _note_rebuilt(
         yield f"added to existing segments without reading files again: {', '.join(names)}"
 
 
-def _note_logical(sources: Sequence[Source]) -> Iterator[str]:
+def _note_logical(sources: Sequence[Source], index: Location) -> Iterator[str]:
     tables = [
         source
         for source in sources
@@ -213,7 +221,8 @@ def _note_logical(sources: Sequence[Source]) -> Iterator[str]:
     if tables:
         files = counted(sum(table.composition.files for table in tables), "file")
         are = "table is" if len(tables) == 1 else "tables are"
-        yield f"{len(tables):,} {are} made of {files}; lakejoin tables says how"
+        command = lakejoin_command("tables", index.uri)
+        yield f"{len(tables):,} {are} made of {files}; see how with: {command}"
 
 
 def _note_links(unlisted: Sequence[Skipped]) -> Iterator[str]:
@@ -229,6 +238,16 @@ def _note_unreachable(difference: Difference) -> Iterator[str]:
         yield (
             f"the tables of {files} are kept as they were, because the files are out of reach now; "
             "remove them with --allow-removal"
+        )
+
+
+def _note_exhausted(names: Collection[str], index: Location) -> Iterator[str]:
+    if names:
+        has, it = ("has", "it changes") if len(names) == 1 else ("have", "they change")
+        yield (
+            f"{counted(len(names), 'file')} {has} failed {MOST_TRIES} times and will be tried "
+            f"again once {it}, or with --full; list what was skipped with: "
+            f"{lakejoin_command('skipped', index.uri)}"
         )
 
 
@@ -268,7 +287,11 @@ class _Clock:
 
 
 def _same_lakes(
-    lakes: Sequence[str], old: Manifest, options: BuildOptions, frames: Sequence[LakeFrame]
+    lakes: Sequence[str],
+    index: Location,
+    old: Manifest,
+    options: BuildOptions,
+    frames: Sequence[LakeFrame],
 ) -> list[str]:
     """The lakes as absolute URIs; raises if they are not the index's own, without --full."""
     if not lakes:
@@ -279,7 +302,8 @@ def _same_lakes(
                 "can read them (lakejoin.index, or --tables)"
             )
         if not old.lakes:
-            raise InputError("name the files or folders to index: lakejoin index LAKE")
+            command = lakejoin_command("index LAKE", index.uri)
+            raise InputError(f"name the files or folders to index: {command}")
         return list(old.lakes)
     named = [_lake_name(lake) for lake in lakes]
     if old.lakes and not options.full and sorted(named) != sorted(old.lakes):

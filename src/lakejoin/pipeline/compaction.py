@@ -54,7 +54,7 @@ def _merge(index: Location, old: Manifest, start: StartRunner, listener: Listene
     job = Job(index.uri, build_name(old), old.options, memory=memory)
     meaning = old.options.meaning
     reuse = meaning is None or all(all_store_vectors(group) for group in groups)
-    encoder = None if meaning is None or reuse else reopen_encoder(meaning)
+    encoder = None if meaning is None or reuse else reopen_encoder(meaning, index.uri)
     work_bytes = sum(record.bytes for group in groups for record in group)
     with start(listener, work_bytes) as runner:
         rounds = TaskRounds(job, listener)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakejoin.errors import BuildFailed, IndexProblem
 from lakejoin.locations import OUTSIDE, Location
 from lakejoin.model import LogicalTable, Skipped, Source
+from lakejoin.pipeline.retries import deserves_retry
 from lakejoin.sources.lake_files import is_path, list_files
 from lakejoin.sources.lake_tables import UNREAD_FORMATS
 from lakejoin.store.manifest import Manifest
@@ -18,7 +19,6 @@ from lakejoin.text_format import counted
 UNLISTED = -1  # the size recorded for what could not be listed
 FEW_TABLES = 10  # fewer may always be removed, unless the lake is empty
 LARGEST_SHARE = 0.5  # a refresh that would remove a larger share of the tables is refused
-RETRIED = ("reader hung", "reader died", "reader ran out of memory", "reader failed")
 _OUT_OF_REACH = ("cannot be listed", "broken link", OUTSIDE)
 
 
@@ -52,9 +52,11 @@ def compare_files(
     known: Mapping[str, SourceState],
     unlisted: Sequence[Skipped],
     allow_removal: bool,
+    exhausted: Collection[str] = (),
 ) -> Difference:
     """Find new, changed and deleted files; what could not be listed is recorded as skipped, and
-    its files stay unless removal is allowed."""
+    its files stay unless removal is allowed. `exhausted` files failed too often to be tried again
+    as they are."""
     new, changed = [], []
     kept = {s.name: SourceState(UNLISTED, 0, (s,)) for s in unlisted}
     blocked = {s.name: s for s in unlisted if s.reason in _OUT_OF_REACH and not allow_removal}
@@ -63,7 +65,7 @@ def compare_files(
         before = known.get(file.name)
         if before is None:
             new.append(file)
-        elif before.same_as(file) and not _deserves_retry(before):
+        elif before.same_as(file) and (file.name in exhausted or not deserves_retry(before)):
             kept[file.name] = before
         elif isinstance(file, LogicalTable) and _below(file.name, blocked):
             kept[file.name] = before  # some of its files are out of reach
@@ -117,11 +119,6 @@ def _folders(name: str) -> Iterator[str]:
 def _below(name: str, blocked: Mapping[str, Skipped]) -> bool:
     """Whether something below a folder could not be listed."""
     return any(other.startswith(f"{name}/") for other in blocked)
-
-
-def _deserves_retry(state: SourceState) -> bool:
-    """Whether a file was skipped for what may be different next time: time, memory, a death."""
-    return any(skipped.reason in RETRIED for skipped in state.skipped)
 
 
 def _above(name: str, blocked: Mapping[str, Skipped]) -> bool:

@@ -4,6 +4,7 @@ the hits."""
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -264,9 +265,6 @@ def add_part_command(part: str, index: str | None = None) -> str:
     return lakejoin_command(f"index --with {part}", index or "")
 
 
-_ADD = add_part_command("meaning")
-
-
 class MeaningIndex:
     """The vectors of one snapshot; encoder and engine are cached and thread-safe. `named` is the
     encoder that the user passed when the index was opened."""
@@ -289,11 +287,15 @@ class MeaningIndex:
         """Open the given encoder, which must be the index's; by default the index's own."""
         made = self._made
         if given is not None:
-            return _check_identity(open_encoder(given), made, given)
+            return _check_identity(open_encoder(given), made, given, self._index)
         with self._lock:
             if self._own is None:
-                self._own = _open_own(made, self._named)
+                self._own = _open_own(made, self._named, self._index)
             return self._own
+
+    @property
+    def _index(self) -> str:
+        return self._snapshot.location.uri
 
     def explain_missing_encoder(self) -> str | None:
         """Why the encoder cannot be opened, if the index has vectors and it cannot."""
@@ -319,23 +321,23 @@ class MeaningIndex:
             return self._engine
 
 
-def _open_own(made: MeaningOptions, named: Any) -> Encoder:
+def _open_own(made: MeaningOptions, named: Any, index: str) -> Encoder:
     if named is not None:
-        return _check_identity(open_encoder(named), made, named)
+        return _check_identity(open_encoder(named), made, named, index)
     if made.encoder is None:
         raise InputError(
             f"the vectors of this index were made by {_name_and_version(made.identity)}, an "
             "encoder passed in Python: pass it again, as lakejoin.open(..., encoder=...), or make "
-            f"other vectors with: {_ADD} --encoder default"
+            f"other vectors with: {_rebuild_command('default', index)}"
         )
     encoder = open_encoder(find_named_encoder(made.encoder))
     if encoder.identity != made.identity:
         problem = _wrong_encoder(made, encoder, made.encoder)
-        raise InputError(f"{problem}: install that version, {_how_to_rebuild(made.encoder)}")
+        raise InputError(f"{problem}: install that version, {_how_to_rebuild(made.encoder, index)}")
     return encoder
 
 
-def _check_identity(encoder: Encoder, made: MeaningOptions, given: Any) -> Encoder:
+def _check_identity(encoder: Encoder, made: MeaningOptions, given: Any, index: str) -> Encoder:
     if encoder.identity == made.identity:
         return encoder
     if made.encoder is None:
@@ -343,7 +345,7 @@ def _check_identity(encoder: Encoder, made: MeaningOptions, given: Any) -> Encod
     else:
         way_out = f"omit the encoder to use the index's own ({made.encoder})"
     problem = _wrong_encoder(made, encoder, _encoder_name(given))
-    raise InputError(f"{problem}: {way_out}, {_how_to_rebuild(given)}")
+    raise InputError(f"{problem}: {way_out}, {_how_to_rebuild(given, index)}")
 
 
 def _wrong_encoder(made: MeaningOptions, encoder: Encoder, name: str) -> str:
@@ -351,12 +353,16 @@ def _wrong_encoder(made: MeaningOptions, encoder: Encoder, name: str) -> str:
     return f"the encoder {name} did not make the vectors of this index ({differences})"
 
 
-def _how_to_rebuild(given: Any) -> str:
+def _how_to_rebuild(given: Any, index: str) -> str:
     """How to rebuild the vectors with an encoder: a command, or a call if it is a Python object."""
     named = isinstance(given, str | os.PathLike)
     call = 'lakejoin.index(..., parts=["meaning"], encoder=...)'
-    how = f"{_ADD} --encoder {os.fspath(given)}" if named else call
+    how = _rebuild_command(os.fspath(given), index) if named else call
     return f"or rebuild all vectors with: {how}"
+
+
+def _rebuild_command(encoder: str, index: str) -> str:
+    return lakejoin_command(f"index --with meaning --encoder {shlex.quote(encoder)}", index)
 
 
 def _encoder_name(given: Any) -> str:

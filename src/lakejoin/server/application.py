@@ -84,6 +84,13 @@ def _handle_errors(app: FastAPI) -> None:
         kind = "unknown" if error.status_code == 404 else "input"
         return _respond(Problem(kind, str(error.detail)), error.status_code, error.headers)
 
+    @app.exception_handler(OSError)  # here the connection stays open, unlike after the next ones
+    async def system_error(request: Request, error: OSError) -> JSONResponse:
+        problem = Problem.from_error(error)
+        if problem.kind != "full":
+            traceback.print_exception(error, file=sys.stderr)
+        return _respond(problem)
+
     @app.exception_handler(Exception)
     async def unexpected_error(request: Request, error: Exception) -> JSONResponse:
         traceback.print_exception(error, file=sys.stderr)

@@ -191,8 +191,8 @@ class _UploadReader:
             return
         raise Problem(
             "too_large",
-            f"{self.name} has more than {most}, the limit for uploads: index it with lakejoin "
-            "index, or upload a part of it",
+            f"{self.name} has more than {most}, the limit for uploads: add it to the lake, "
+            "or upload a part of it",
         )
 
 

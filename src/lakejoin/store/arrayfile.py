@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 import xxhash
@@ -21,12 +21,15 @@ from lakejoin.errors import DamagedIndex, NewerIndex
 from lakejoin.locations import Location, sync
 from lakejoin.model import Array
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 MAGIC = b"LAKEJOIN"
 VERSION = 1
 BLOCK = 1 << 16
 _ALIGN = 64
 _MUCH, _FEW, _AHEAD = 8, 8, 512  # 1 block in 8 is much of a file; a small one has few blocks
-_REBUILD = "rebuild it with: lakejoin index --full"
+_AGAIN = "run the command again"  # for a file that no index names
 _TAIL = struct.Struct("<QQII8s")  # footer offset, checksum and length, version, magic
 _DTYPES = ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f4", "f8", "b1")
 
@@ -157,7 +160,7 @@ class ArrayFile:
     """
 
     def __init__(
-        self, location: Location, record: FileRecord | None = None, advice: str = _REBUILD
+        self, location: Location, record: FileRecord | None = None, advice: str = _AGAIN
     ) -> None:
         self.location = location
         self.advice = advice
@@ -236,6 +239,13 @@ class ArrayFile:
         """Raise `DamagedIndex` unless a condition holds that every file of this kind fulfils."""
         if not condition:
             raise self.inconsistency()
+
+    def require_valid(self, data: pa.Array | pa.Table) -> None:
+        """Raise `DamagedIndex` unless Arrow data keeps Arrow's rules: offsets, texts in UTF-8."""
+        try:
+            data.validate(full=True)
+        except ValueError:
+            raise self.inconsistency() from None
 
     @property
     def verified(self) -> Array:
@@ -321,7 +331,7 @@ class ArrayFile:
         if state != self._state:
             raise DamagedIndex(
                 f"{self.location} was changed while it was in use; an index must only be changed "
-                "by lakejoin: verify it with lakejoin check, and open the index again"
+                f"by lakejoin: open it again, and if that fails, {self.advice}"
             )
 
     def inconsistency(self) -> DamagedIndex:

@@ -48,7 +48,8 @@ _COMPONENT = re.compile(_SEGMENT.pattern + r"/[a-z]+-\d+-[0-9a-f]{8}\.lj")
 _LIST = re.compile(r"files-\d{6,}-[0-9a-f]{8}\.lj")
 _GRAPH = re.compile(r"graph-\d{6,}-[0-9a-f]{8}(\.lj)?")  # a file and its folder
 _DRAFT = re.compile(r"MANIFEST(-\d{6,})?\.json\.\d+\.draft")
-_COSTS = "costs.json"  # see engines/overlap/read_costs.py
+# What is kept beside the manifest: see engines/overlap/read_costs.py and pipeline/retries.py.
+_NOTES = re.compile(r"(costs|retries)\.json(\.\d+\.draft)?")
 _EXACT_VALUES = 1 << 22  # up to this many dictionary entries, distinct values are counted exactly
 
 
@@ -144,10 +145,28 @@ def _replace(index: Location, old: Manifest, new: Manifest, checked: bool = True
         if name not in used and ("/" not in name or name.partition("/")[0] in segments)
     )
     new = replace(new, retired=gone)
+    _sync_names(index, old, new)
     (index / MANIFEST_FILE).replace(new.to_bytes())
     with contextlib.suppress(OSError):  # committed already: the next commit saves it otherwise
         save_version(index, new)
     return new
+
+
+def _sync_names(index: Location, old: Manifest, new: Manifest) -> None:
+    """Make durable the names of what only the new version uses, before its manifest names them:
+    syncing a file is no promise that its folder knows it after a power cut."""
+    fresh = set(named_files(new)).difference(named_files(old))
+    if not fresh:
+        return
+    for segment in sorted({name.partition("/")[0] for name in fresh if "/" in name}):
+        (index / "segments" / segment).sync_names()
+    (index / "segments").sync_names()
+    for name in fresh:
+        if _GRAPH.fullmatch(name):
+            (index / name.removesuffix(".lj")).sync_names()
+    index.sync_names()
+    if old.version == 0 and index.local:
+        Location.of(str(Path(index.uri).parent)).sync_names()
 
 
 def _now() -> str:
@@ -165,9 +184,9 @@ def clean_index(index: Location, manifest: Manifest) -> list[str]:
     named = {name for m in (manifest, *stay) for name in named_files(m)}
     named |= {name for name, since in manifest.retired if since > limit}
     named |= {name.removesuffix(".lj") for name in named if _GRAPH.fullmatch(name)}
-    named |= {version_file(m.version) for m in stay}
+    named |= {version_file(m.version) for m in stay} | {"costs.json", "retries.json"}
     removed = []
-    beside = [(index, pattern) for pattern in (_LIST, _GRAPH, _DRAFT, VERSION_FILE)]
+    beside = [(index, pattern) for pattern in (_LIST, _GRAPH, _DRAFT, _NOTES, VERSION_FILE)]
     for folder, pattern in ((index / "segments", _SEGMENT), *beside):
         for name in folder.children():
             if pattern.fullmatch(name) and name not in named:
@@ -220,7 +239,8 @@ def check_index_folder(index: Location) -> None:
     patterns = (_LIST, _GRAPH, _DRAFT, VERSION_FILE)
     ours = {n for n in names if any(p.fullmatch(n) for p in patterns)}
     if any(map(_LIST.fullmatch, ours)):
-        ours.add(_COSTS)  # without a list of files beside it, somebody else may have written it
+        # Without a list of files beside them, somebody else may have written them.
+        ours.update(filter(_NOTES.fullmatch, names))
     if names - ours:
         raise InputError(
             f"{index} is not an index and not empty; choose another folder with --index"

@@ -253,10 +253,7 @@ class Texts:
         text = np.empty(int(offset[-1]), dtype=np.uint8)
         copy_texts(self.bytes_at(span), span, offset, text)
         texts = pa.LargeStringArray.from_buffers(len(ids), pa.py_buffer(offset), pa.py_buffer(text))
-        try:
-            texts.validate(full=True)
-        except pa.ArrowInvalid:  # not UTF-8
-            raise self._file.inconsistency() from None
+        self._file.require_valid(texts)
         return texts
 
     def find_containing(self, needle: bytes, seconds: float) -> Iterator[int | None]:

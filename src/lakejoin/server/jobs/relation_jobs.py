@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakejoin import api
+from lakejoin.quoting import lakejoin_command
 from lakejoin.server.api_problems import Problem
 from lakejoin.server.jobs.join_jobs import Job, Json
 from lakejoin.server.workspace import ServedTable, Workspace
@@ -65,7 +66,8 @@ def _stored_graph(workspace: Workspace) -> JoinGraph:
     lake = workspace.lake()
     manifest = lake.snapshot.manifest
     if manifest.graph is None:
-        raise Problem("unknown", "this index has no join graph: build it with lakejoin graph")
+        command = lakejoin_command("graph", lake.snapshot.location.uri)
+        raise Problem("unknown", f"this index has no join graph: build it with: {command}")
     key = (manifest.version, str(manifest.graph))
     if key not in _graph:
         _graph.clear()

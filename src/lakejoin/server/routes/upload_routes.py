@@ -123,9 +123,7 @@ async def _read(
     if answer is None:
         job = {"path": str(path), "name": name, "id": id}
         try:
-            answer = await services.readers.run(
-                job, services.settings.limits.upload_seconds, listener
-            )
+            answer = await run_reader(services, job, listener)
         except Problem as problem:
             raise _explain_failure(problem, name) from None
         await services.run_quick(workspace.store_answer, key, answer)
@@ -137,13 +135,25 @@ async def _read(
     return {"tables": await services.run_quick(infos), "skipped": answer["skipped"]}
 
 
+async def run_reader(services: Services, job: dict[str, Any], listener: Listener) -> Any:
+    """What a reader says of a file; asked once more if it died, since somebody else may have ended
+    it: the file is to blame if the next one dies too."""
+    seconds = services.settings.limits.upload_seconds
+    try:
+        return await services.readers.run(job, seconds, listener)
+    except Problem as problem:
+        if problem.kind != "died":
+            raise
+    return await services.readers.run(job, seconds, listener)
+
+
 def _explain_failure(problem: Problem, name: str) -> Problem:
     """A reader that died or reached a limit did so because of the file: that is told."""
     if problem.kind == "died":
         way_out = "save it as CSV or Parquet and upload that"
         return Problem("input", f"{name} crashed its reader: {way_out}")
     if problem.kind in ("memory", "time"):
-        way_out = "index it with lakejoin index, or upload a part of it"
+        way_out = "add it to the lake, or upload a part of it"
         return Problem("too_large", f"{name} is too large to read here ({problem}): {way_out}")
     return problem
 

@@ -2,7 +2,8 @@
 
     LD_PRELOAD=injector.so python build_faults.py FOLDER SEED COUNT
 
-Prints one JSON object: how many faults of each kind there were, and what went wrong.
+Prints one JSON object: how many faults of each kind there were, how many of them hit each kind of
+build, and what went wrong.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class Trial:
         self.lake = Lake(home / "lake")
         self.index = home / "index"
         self.counts: Counter[str] = Counter()
+        self.hits: Counter[str] = Counter()
         self.problems: list[str] = []
 
     def build(self, full: bool = False) -> None:
@@ -134,7 +136,7 @@ class Trial:
         code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
         hit = code != DONE or not once.exists()
         self.counts[kind if hit else "none"] += 1
-        self.counts[f"in {name}"] += hit
+        self.hits[name] += hit
         what = f"{name}, {kind} at call {at}, exit {code}"
         self._judge(what, code, before, after)
         self._recover(what)
@@ -212,12 +214,13 @@ def main() -> None:
     for name in OPERATIONS:
         lengths[name] = max(trial.run(name, "none", 1 << 30), 1)
     trial.counts.clear()
+    trial.hits.clear()
     for number in range(count):
         name = OPERATIONS[number % len(OPERATIONS)]
         kind = KINDS[rng.randrange(len(KINDS))]
         trial.run(name, kind, rng.randint(1, lengths[name]))
-    found = {"calls": lengths, "faults": trial.counts, "problems": trial.problems}
-    sys.stdout.write(json.dumps(found) + "\n")
+    found = {"calls": lengths, "faults": trial.counts, "hits": trial.hits}
+    sys.stdout.write(json.dumps({**found, "problems": trial.problems}) + "\n")
 
 
 if __name__ == "__main__":

@@ -94,3 +94,14 @@ def test_no_text_is_written_over_another() -> None:
     pairs = join.pairs()
     rows = zip(pairs["left_row"].to_pylist(), pairs["right_row"].to_pylist(), strict=True)
     assert sorted(rows) == [(i, i) for i in range(60)]
+
+
+def test_two_digits_of_a_year_are_enough() -> None:
+    """Dates that share no three characters in a row are paired by their pieces."""
+    days = [f"{1970 + n * 7 % 30}-{1 + n % 12:02}-{1 + n * 11 % 28:02}" for n in range(90)]
+    left = pa.table({"day": days, "size": list(range(90))})
+    short = [f"{day[8:]}/{day[5:7]}/{day[2:4]}" for day in days[::-1]]
+    join = lakejoin.join(left, pa.table({"when": short}))
+    pairs = join.pairs()
+    rows = zip(pairs["left_row"].to_pylist(), pairs["right_row"].to_pylist(), strict=True)
+    assert {(days[i], short[j][:2]) for i, j in rows} == {(day, day[8:]) for day in days}

@@ -196,7 +196,15 @@ def _candidates(
                 yield from parts_by_separator(source.table, name)
     tried: dict[tuple[ProgramStep, ...], Program] = {}
     explained = _Explained(scorer, target)
-    for pairs, columns in _groups(source, target, options):
+
+    def groups() -> Iterator[tuple[list[RowPair], Array]]:
+        yield from _groups(source, target, options)
+        # Numbers that share nothing rare, such as dates, may still agree in several pieces.
+        if first and not tried and _are_numbers(target.array):
+            for column in range(min(len(names), options.column_pairs)):
+                yield source.piece_pairer(column, target).of_several(), np.array([column])
+
+    for pairs, columns in groups():
         if len(pairs) < min(_SIZES):
             continue
         for steps in _learn_from_sets(source, target, pairs, columns, explained, options):
@@ -252,6 +260,13 @@ def _learn_from_sets(
             steps = learner.steps(rows, every)
         if steps is not None:
             yield steps
+
+
+def _are_numbers(target: pa.Array) -> bool:
+    """Whether most texts have several numbers and no long word."""
+    numbers = pc.match_substring_regex(target, r"^(\pL{0,3}[^\pL]+)+\pL{0,3}$")
+    several = pc.match_substring_regex(target, "[0-9][^0-9]+[0-9]")
+    return 2 * (pc.sum(pc.and_(numbers, several)).as_py() or 0) > len(target)
 
 
 def _are_codes(target: pa.Array) -> bool:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakejoin.codegen.arrow_programs import Applier
+from lakejoin.codegen.programs import Extract, Program, Runs
 from lakejoin.errors import MissingDependency
 from lakejoin.joins.learned.substrings import Examples, RewriteCache, build_examples, fold_case
 from lakejoin.kernels.shared_substrings import (
@@ -31,6 +32,7 @@ from lakejoin.kernels.shared_substrings import (
 from lakejoin.model import Array
 from lakejoin.values.text_arrays import TextTable, read_only, text_buffers
 
+_PIECES = 4  # of a text, to pair rows by
 _LISTED = 2000  # largest number of rows whose texts are cached
 
 
@@ -92,6 +94,20 @@ class Sample:
 
     def pairer(self, target: TextColumn) -> RowPairer:
         return RowPairer([column.distinct for column in self.columns.values()], target.distinct)
+
+    def piece_pairer(self, column: int, target: TextColumn) -> RowPairer:
+        """A pairer of the first words and numbers of one column, as if they were columns.
+
+        >>> sample = Sample(pa.table({"day": ["1967-03-25", "1967-04-25", "1968-03-25"]}))
+        >>> target = TextColumn(pa.array(["25/04/67", "25/03/68", "25/03/67"]))
+        >>> pairs = sample.piece_pairer(0, target).of_several()
+        >>> [(pair.source, pair.target) for pair in pairs]
+        [(0, 2), (1, 0), (2, 1)]
+        """
+        name = self.table.column_names[column]
+        parts = (Extract(name, ((Runs.WORDS, index),)) for index in range(_PIECES))
+        pieces = [distinct_texts(self.applier.apply(Program((part,)))) for part in parts]
+        return RowPairer(pieces, target.distinct)
 
     def examples(self, target: TextColumn, pairs: list[RowPair]) -> Examples:
         source_rows, target_rows = [pair.source for pair in pairs], [pair.target for pair in pairs]

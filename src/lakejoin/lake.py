@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from lakejoin.engines.limits import check_k
 from lakejoin.errors import DamagedIndex
@@ -60,6 +60,12 @@ class Lake(LakeSearch):
 
     def __len__(self) -> int:
         return self.snapshot.manifest.totals.tables
+
+    def __enter__(self) -> Self:
+        """A lake needs no closing; a program may still say how long it uses one."""
+        return self
+
+    def __exit__(self, *problem: object) -> None: ...
 
     def __reduce__(self) -> tuple[Any, tuple[str, EncoderChoice]]:
         """Copies and unpickled lakes open the index again."""

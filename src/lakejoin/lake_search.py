@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from lakejoin.errors import InputError
+from lakejoin.errors import InputError, UnknownTable
 from lakejoin.inputs import LakeTable
 from lakejoin.model import FRAME_NAME
 from lakejoin.search.options import (
@@ -34,6 +34,31 @@ class LakeSearch:
     _encoder: EncoderChoice = None
     _table_class: type[Any] = LakeTable
     _threads: int | None = None  # of `search_many`; None for as many as there are cores
+
+    def table(self, name: str) -> Any:
+        """The table with this name."""
+        raise NotImplementedError
+
+    def tables(self, pattern: str | None = None) -> list[Any]:
+        """The tables in order of their names; `pattern` is a glob, or a part of a name."""
+        raise NotImplementedError
+
+    def __getitem__(self, name: str) -> Any:
+        """The same as `table`.
+
+        >>> lake["cities.csv"].rows, "cities.csv" in lake, "nowhere.csv" in lake
+        (7, True, False)
+        """
+        return self.table(name)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and self.table(name) is not None
+        except UnknownTable:
+            return False
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tables())
 
     def search(self, table: Any, on: ColumnSelection = None, k: int = DEFAULT_K) -> FusedAnswer:
         """Find the `k` tables in the lake that join best with `table`, with every engine."""

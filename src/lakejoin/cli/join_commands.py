@@ -357,9 +357,18 @@ def predicates_command(
     type=click.Choice(["mermaid", "graphviz"]),
     help="Print the foreign keys as the source of a Mermaid or Graphviz diagram.",
 )
+@click.option(
+    "--export",
+    type=click.Choice(["dbt", "dbml", "csv"]),
+    help="Print them for another tool: sources and tests of dbt, DBML, edges as CSV.",
+)
 @index_json_options
 def relations_command(
-    source: str | None, diagram: str | None, index: str | None, as_json: bool
+    source: str | None,
+    diagram: str | None,
+    export: str | None,
+    index: str | None,
+    as_json: bool,
 ) -> None:
     """Find the likely foreign keys of a database: which tables refer to which.
 
@@ -373,6 +382,7 @@ def relations_command(
       lakejoin relations database/
       lakejoin relations shop.sqlite
       lakejoin relations shop.sqlite --diagram mermaid > relations.mmd
+      lakejoin relations shop.sqlite --export dbt > sources.yml
       lakejoin relations                    for all tables in the lake
     """
     from lakejoin import api
@@ -383,9 +393,11 @@ def relations_command(
     report = found.to_dict()
     if diagram is not None:
         report["diagram"] = found.diagram(diagram)
+    if export is not None:
+        report["export"] = found.export(export)
     if as_json:
         print_json(report)
-    elif diagram is not None:
-        click.echo(report["diagram"])
+    elif diagram is not None or export is not None:
+        click.echo("\n".join(report[key] for key in ("diagram", "export") if key in report))
     else:
         print_relations(found)

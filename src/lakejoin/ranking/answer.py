@@ -281,6 +281,16 @@ class FusedAnswer(Detachable, AnswerBase[FusedResult]):
     def __reduce__(self) -> tuple[Any, ...]:
         return FusedAnswer.from_dict, (self.to_dict(), None, None, self.final)
 
+    def _row(self, result: FusedResult) -> dict[str, Any]:
+        """A result with the figures of its first candidate."""
+        whole = result.to_dict()
+        first = whole.pop("ways")[0]
+        keys = ("kind", "mine", "theirs", "matched", "containment", "row_coverage", "fan_out")
+        figures = {key: first[key] for key in (*keys, "sure", "verdict")}
+        adds = [column.name for column in result.adds]
+        return {"rank": whole.pop("rank"), "table": whole.pop("table"), **figures, **whole,
+                "adds": adds}  # fmt: skip
+
     def more(self, k: int | None = None) -> FusedAnswer:
         """The next `k` tables that join (as many as this answer has), without searching again.
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 
+from lakejoin.model import FrameSource
 from lakejoin.render.report import Report
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Item = TypeVar("Item")
 
@@ -47,7 +52,23 @@ class Detachable:
         return self
 
 
-class AnswerBase(PrintedReport, Sequence[Item]):
+def _result_column(values: list[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    plain = [
+        json.dumps(value, ensure_ascii=False) if _is_nested(value) else value for value in values
+    ]
+    return pa.array(plain)
+
+
+def _is_nested(value: Any) -> bool:
+    """Whether a value is more than a list of texts."""
+    if isinstance(value, list):
+        return not all(isinstance(item, str) for item in value)
+    return isinstance(value, dict)
+
+
+class AnswerBase(FrameSource, PrintedReport, Sequence[Item]):
     """Results, best first; a slice is an answer of the same type.
 
     Subclasses are dataclasses with `results`, `notes` and `seconds`, and describe themselves as
@@ -77,3 +98,16 @@ class AnswerBase(PrintedReport, Sequence[Item]):
     def to_dict(self) -> dict[str, Any]:
         """The answer as a JSON object with stable keys."""
         raise NotImplementedError
+
+    def to_arrow(self) -> pa.Table:
+        """One row per result with the keys of its `to_dict`; what is nested in these is JSON."""
+        import pyarrow as pa
+
+        rows = [self._row(result) for result in self.results]
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        return pa.table({name: _result_column(values) for name, values in columns.items()})
+
+    def _row(self, result: Item) -> dict[str, Any]:
+        row: dict[str, Any] = cast(Any, result).to_dict()
+        return row

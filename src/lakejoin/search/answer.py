@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakejoin.engines.hits import Counters
 from lakejoin.engines.limits import check_k, check_share
-from lakejoin.errors import InputError, LakejoinError, import_optional
+from lakejoin.errors import InputError, LakejoinError
 from lakejoin.model import Array
 from lakejoin.render.answer_base import AnswerBase, Detachable
 from lakejoin.search.answer_report import MAX_RESULTS, answer_report
@@ -167,15 +167,6 @@ class Answer(Detachable, AnswerBase[Result]):
             examples = row.pop("examples")
             row.update({f"{kind}_examples": texts for kind, texts in examples.items()})
         return pa.Table.from_pylist(rows, _schema(near=self.reach is not None))
-
-    def to_pandas(self) -> Any:
-        """The rows of `to_arrow` as a `pandas.DataFrame`."""
-        import_optional("pandas")
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """The rows of `to_arrow` as a `polars.DataFrame`."""
-        return import_optional("polars").from_arrow(self.to_arrow())
 
     def report(self, limit: int | None = MAX_RESULTS) -> Report:
         """What the answer shows; beyond `limit` the results are only counted."""

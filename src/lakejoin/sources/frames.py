@@ -55,6 +55,9 @@ def _convert_arrow(frame: Any) -> pa.Table | None:
         if hasattr(frame, "toArrow"):  # Spark; before `collect`, which would return rows of objects
             return frame.toArrow()
         if hasattr(frame, "_collect_as_arrow"):  # the same in PySpark 3.5
+            batches = frame._collect_as_arrow()
+            if batches:
+                return pa.Table.from_batches(batches)
             return pa.Table.from_pandas(frame.toPandas(), preserve_index=False)
         if hasattr(frame, "collect"):  # a polars LazyFrame
             return _convert_arrow(frame.collect())

@@ -15,6 +15,7 @@ from lakejoin.joins.join_report import loss_texts
 from lakejoin.joins.options import Progress
 from lakejoin.joins.predicates.column_references import NamedTable
 from lakejoin.joins.predicates.key_relations import Relation, find_relations
+from lakejoin.joins.predicates.relation_exports import EXPORTS
 from lakejoin.locations import Location
 from lakejoin.model import Skipped, ValueRules
 from lakejoin.render.answer_base import AnswerBase
@@ -55,6 +56,21 @@ class Relations(AnswerBase[Relation]):
             raise InputError(f"unknown diagram {kind!r}: choose one of {', '.join(DIAGRAMS)}")
         short = self.short
         return DIAGRAMS[kind](short.tables, short.results)
+
+    def export(self, kind: str) -> str:
+        """The relations for another tool: `dbt` (sources with tests), `dbml`, or `csv`.
+
+        >>> lakes = {"films": {"id": ["f1", "f2"]}, "roles": {"film": ["f1", "f1", "f2"]}}
+        >>> lakejoin.relations(lakes).export("dbml").splitlines()[-1]
+        'Ref: "roles"."film" > "films"."id"'
+        """
+        if kind not in EXPORTS:
+            raise InputError(f"unknown export {kind!r}: choose one of {', '.join(EXPORTS)}")
+        short = self.short
+        return EXPORTS[kind](short.tables, short.results)
+
+    def _row(self, result: Relation) -> dict[str, Any]:
+        return result.to_json()
 
     @property
     def short(self) -> Relations:

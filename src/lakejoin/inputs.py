@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakejoin.errors import InputError, MissingIndex, UnknownTable
 from lakejoin.joins.join_inputs import JoinInput, ReadRows
+from lakejoin.kernels.compiled_library import require_kernels
 from lakejoin.locations import Location
 from lakejoin.model import FRAME_NAME, FrameSource
 from lakejoin.quoting import DEFAULT_INDEX
@@ -164,6 +165,7 @@ def resolve_table(source: Any, index: Index | None = None, default: str = "") ->
     """
     from lakejoin.formats.table_stream import Table
 
+    require_kernels()
     if isinstance(source, InputTable):
         return source
     if isinstance(source, LakeTable):

@@ -20,11 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakejoin
-from lakejoin.kernels import fuzzy_tokens, hashes, packing, topk
+from lakejoin.kernels import fuzzy_tokens, hashes, library_build, packing, topk
 from lakejoin.kernels.deferred import CompiledFunction, Deferred, Intrinsic, Kernel
 from lakejoin.kernels.kernel_signatures import read_type, write_type
 from lakejoin.kernels.kernel_sources import _read, _used_by, needed_modules, read_table
-from lakejoin.kernels.library_build import _build_lock
+from lakejoin.kernels.library_build import NoLibrary, _build_lock, _link, build_library
 from lakejoin.kernels.numba_functions import make_function
 
 SOURCES = Path(lakejoin.__file__).parent
@@ -299,6 +299,80 @@ def test_a_library_that_is_cut_off(copied: Path, kept: int) -> None:
     done = run(WITHOUT + CALL.format("uint32"), PYTHONPATH=str(copied))
     assert done.stdout.startswith("MissingDependency the compiled kernels of lakejoin cannot be")
     assert done.stdout.endswith("is not installed: pip install 'lakejoin[numba]'\n")
+
+
+@pytest.mark.parametrize("share", [0.001, 0.02, 0.3, 0.6, 0.9])
+def test_a_library_whose_code_is_damaged(copied: Path, share: float) -> None:
+    code = bytearray(kernel_file(copied).read_bytes())
+    at = int(share * len(code))
+    code[at] ^= 1
+    kernel_file(copied).write_bytes(code)
+    done = run(CALL.format("uint32"), PYTHONPATH=str(copied))
+    assert done.stdout == "[8, 65]\n", done.stderr
+    assert "the compiled kernels of lakejoin cannot be loaded" in done.stderr
+    assert "is damaged: install lakejoin again" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["join a.csv a.csv --on town", "join a.csv a.csv", "index . --index new", "relations ."],
+)
+def test_without_library_and_numba_a_command_says_so_and_ends(copied: Path, command: str) -> None:
+    kernel_file(copied).unlink()
+    (copied / "a.csv").write_text("town,n\nBern,1\nUlm,2\n")
+    script = f"{WITHOUT}from lakejoin.cli.main import main\nmain()\n"
+    env = {**os.environ, "PYTHONPATH": str(copied)}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command.split()],
+        cwd=copied,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 4
+    assert done.stderr == (
+        "lakejoin: lakejoin has no compiled kernels for this platform, and numba, which would make "
+        "them now, is not installed: pip install 'lakejoin[numba]'\n"
+    )
+    assert not (copied / "new").exists()
+
+
+def test_without_numba_the_build_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library_build, "find_spec", lambda name: None)
+    with pytest.raises(NoLibrary, match=r"which is not installed: pip install numba"):
+        build_library(tmp_path)
+
+
+def test_without_a_compiler_the_build_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(library_build, "find_spec", lambda name: name == "numba" or None)
+    with pytest.raises(NoLibrary, match=r"there is none: install gcc or clang"):
+        build_library(tmp_path)
+
+
+def test_for_another_processor_the_build_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    with pytest.raises(NoLibrary, match=r"and this is riscv64: numba compiles them"):
+        build_library(tmp_path)
+
+
+def test_a_compiler_that_fails_leaves_the_old_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    failing = tmp_path / "cc"
+    failing.write_text("#!/bin/sh\necho out of room >&2\nexit 1\n")
+    failing.chmod(0o755)
+    before = Path(library.__file__).read_bytes()
+    with pytest.raises(NoLibrary, match=r"cc could not link the compiled kernels \(see above\)"):
+        _link([str(failing)], tmp_path, {})
+    assert "out of room" in capfd.readouterr().err
+    assert Path(library.__file__).read_bytes() == before
 
 
 def test_a_command_tells_of_a_library_that_is_cut_off(copied: Path) -> None:

@@ -58,11 +58,14 @@ class WordllamaWords:
         singles = {ord(token): id for token, id in token_ids.items() if len(token) == 1}
         self._singles = np.full(max(singles) + 1, -1, np.int32)
         self._singles[list(singles)] = list(singles.values())
-        pairs = [tuple(merge.split(" ")) if isinstance(merge, str) else merge for merge in merges]
-        left = np.array([token_ids[a] for a, _ in pairs], np.int32)
-        right = np.array([token_ids[b] for _, b in pairs], np.int32)
-        self._merged = np.array([token_ids[a + b] for a, b in pairs], np.int32)
-        size = 1 << (2 * len(pairs)).bit_length()
+        # A merge is two tokens, in newer files a list of them: without a loop, as there are 60,000.
+        texts = merges if all(isinstance(one, str) for one in merges) else map(" ".join, merges)
+        tokens = " ".join(texts).split(" ")
+        pairs = tokens[::2], tokens[1::2], map(str.__add__, tokens[::2], tokens[1::2])
+        left, right, self._merged = (
+            np.array([*map(token_ids.__getitem__, part)], np.int32) for part in pairs
+        )
+        size = 1 << (2 * len(merges)).bit_length()
         self._keys = np.full(size, np.iinfo(np.uint64).max, np.uint64)
         self._ranks = np.zeros(size, np.int32)
         fill_merges(left, right, self._keys, self._ranks)

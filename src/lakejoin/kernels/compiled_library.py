@@ -13,15 +13,18 @@ import struct
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from lakejoin.errors import MissingDependency
 from lakejoin.kernels.kernel_sources import digest_kernels, digest_module
 
 LIBRARY = Path(__file__).with_name("library.abi3.so")
 SETTING = "LAKEJOIN_KERNELS"  # "numba" does without the library
 
 
+SEAL = b"\0lakejoin, sealed\0"  # between the library and its digest
 _HEADER = struct.Struct("<5s35xQ10xHH2x")  # kind of file, place and shape of its last table
 
 
@@ -39,6 +42,21 @@ def survive_cut_files() -> None:
     _load()
 
 
+@cache
+def require_kernels() -> None:
+    """Raise `MissingDependency` if nothing can run: there is no library here, and no numba."""
+    if lacking_reason() and find_spec("numba") is None:
+        raise MissingDependency(explain_lack())
+
+
+def explain_lack() -> str:
+    """Why no kernel runs where there is neither library nor numba, and the way out."""
+    return (
+        f"{lacking_reason()}, and numba, which would make them now, is not installed: "
+        "pip install 'lakejoin[numba]'"
+    )
+
+
 def lacking_reason() -> str:
     """Why there is no compiled library here, as half a sentence; nothing if there is one."""
     return _load()[1]
@@ -48,9 +66,9 @@ def lacking_reason() -> str:
 def _load() -> tuple[Any, str]:
     if os.environ.get(SETTING) == "numba":
         return None, f"{SETTING}=numba asks for no compiled kernels"
-    if _is_cut_off(LIBRARY):
+    if _is_damaged(LIBRARY):
         return None, (
-            f"the compiled kernels of lakejoin cannot be loaded ({LIBRARY} is cut off: install "
+            f"the compiled kernels of lakejoin cannot be loaded ({LIBRARY} is damaged: install "
             "lakejoin again)"
         )
     try:
@@ -62,19 +80,28 @@ def _load() -> tuple[Any, str]:
     return library, ""
 
 
-def _is_cut_off(file: Path) -> bool:
-    """Whether a library ends before the table that is last in it: loading it would end the process,
-    because it is mapped as long as its header says it is."""
+def _is_damaged(file: Path) -> bool:
+    """Whether a library is not what was built, by the digest that stands behind it; without one,
+    whether it ends before the table that is last in it. Loading such a file would end the process,
+    or give wrong answers."""
     try:
-        with file.open("rb") as opened:
-            header = opened.read(_HEADER.size)
-            size = opened.seek(0, os.SEEK_END)
+        code = file.read_bytes()
     except OSError:
         return False  # there is none, or importing it tells why
-    if len(header) < _HEADER.size or header[:5] != b"\x7fELF\x02":
+    whole, seal, digest = code.rpartition(SEAL)
+    if seal:
+        return digest_library(whole) != digest
+    if len(code) < _HEADER.size or code[:5] != b"\x7fELF\x02":
         return False  # nothing that would be mapped
-    _, table, entry_size, entries = _HEADER.unpack(header)
-    return bool(size < table + entry_size * entries)
+    _, table, entry_size, entries = _HEADER.unpack_from(code)
+    return bool(len(code) < table + entry_size * entries)
+
+
+def digest_library(code: bytes) -> bytes:
+    """What follows the library and the seal."""
+    import xxhash
+
+    return xxhash.xxh3_64_digest(code)
 
 
 @cache

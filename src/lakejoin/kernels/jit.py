@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any, TypeVar, overload
 
 from lakejoin.errors import MissingDependency
-from lakejoin.kernels.compiled_library import find_entries, lacking_reason
+from lakejoin.kernels.compiled_library import explain_lack, find_entries, lacking_reason
 from lakejoin.kernels.deferred import CompiledFunction, Deferred, Intrinsic, Kernel, NumbaName
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -99,11 +99,9 @@ Deferred.call_otherwise = _call_by_numba
 
 
 def _explain(deferred: Deferred, arguments: tuple[Any, ...]) -> str:
-    name, way_out = kernel_name(deferred.py_func), "pip install 'lakejoin[numba]'"
     if lacking_reason():
-        return (
-            f"{lacking_reason()}, and numba, which would make them now, is not installed: {way_out}"
-        )
+        return explain_lack()
+    name, way_out = kernel_name(deferred.py_func), "pip install 'lakejoin[numba]'"
     kinds = ", ".join(_describe(one) for one in arguments)
     return (
         f"{name} was not compiled for ({kinds}), and numba, which would do it now, is not "

@@ -28,7 +28,7 @@ from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 
-from lakejoin.kernels.compiled_library import LIBRARY
+from lakejoin.kernels.compiled_library import LIBRARY, SEAL, digest_library
 from lakejoin.kernels.kernel_sources import (
     digest_kernels,
     digest_module,
@@ -149,7 +149,8 @@ def _is_linked(objects: Path, keys: dict[str, str]) -> bool:
 def _links(keys: dict[str, str]) -> dict[str, str]:
     """What decides what the library is: its objects, the bridge, and what it knows of sources."""
     bridge = b"".join(
-        (HERE / name).read_bytes() for name in ("binding.c", "entries.h", "library_build.py")
+        (HERE / name).read_bytes()
+        for name in ("binding.c", "entries.h", "library_build.py", "compiled_library.py")
     )
     digest = hashlib.blake2b(bridge + _write_sources(keys).encode(), digest_size=8)
     return {**keys, "bridge": digest.hexdigest()}
@@ -202,6 +203,8 @@ def _link(compiler: list[str], objects: Path, keys: dict[str, str]) -> None:
         sys.stderr.write(done.stderr)
         raise NoLibrary(f"{compiler[0]} could not link the compiled kernels (see above)")
     _try_library(new)
+    if sys.platform == "linux":  # elsewhere a file that is signed may not be added to
+        new.write_bytes(new.read_bytes() + SEAL + digest_library(new.read_bytes()))
     # A running process keeps the file that it has mapped: the new one takes its place in one step.
     beside = LIBRARY.with_suffix(".new")
     shutil.copyfile(new, beside)

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
+from lakejoin.kernels.compiled_library import require_kernels
 from lakejoin.pipeline.job import StartRunner, TaskRunner
 from lakejoin.pipeline.machine_limits import LOCAL_BYTES
 from lakejoin.pipeline.process_runner import start_processes
@@ -30,6 +31,7 @@ def choose_engine(engine: str | None = None, cluster: Cluster | None = None) -> 
     A `cluster` means Spark, and so does a session that runs in this process, unless the engine is
     named.
     """
+    require_kernels()
     if engine == "local" and cluster is not None:
         raise InputError(
             "the engine local uses no Spark: leave out the engine, or the session, master and "

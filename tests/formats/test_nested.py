@@ -324,6 +324,15 @@ def test_a_document_read_as_one_row_is_a_loss_with_a_note(tmp_path: Path, docume
     assert "read as one row" in table.notes[0]
 
 
+def test_code_does_not_read_nested_files_as_if_they_were_flat(tmp_path: Path) -> None:
+    path = tmp_path / "orders.json"
+    write(path, [{"id": f"k{i}", "at": {"x": i}} for i in range(9)])
+    note = "nested values are columns with dotted names"
+    assert main_table(path).notes == (note,)
+    write(path, ORDERS)
+    assert main_table(path).notes == (f"{note}; nested tables: #items, #tags",)
+
+
 def test_a_part_of_a_file_by_name(tmp_path: Path) -> None:
     path = tmp_path / "orders.json"
     write(path, ORDERS)

@@ -17,6 +17,7 @@ from lakejoin.formats.table_stream import TableStream
 from lakejoin.model import Array, ReadLimits
 from lakejoin.values.plain_columns import Losses
 
+_PARTS_NAMED = 5
 _CELLS = 2_000_000  # of a batch
 
 
@@ -57,10 +58,17 @@ class NestedRecords:
     def stream(self, notes: tuple[str, ...] = ()) -> TableStream:
         """The table, with the tables nested in it as its children."""
         children = tuple(self._child(above) for above in descendants(self.plan))
-        names, all_notes = self.plan.names, (*notes, *self.plan.notes)
+        names, all_notes = self.plan.names, (*notes, *self._note_nested(), *self.plan.notes)
         return TableStream(
             self.name, self.format, names, self._rows, None, all_notes, self.limits, children
         )
+
+    def _note_nested(self) -> Iterator[str]:
+        """That the columns are not those of the file: code that reads the file must know."""
+        if self.plan.children or any(len(column.path) > 1 for column in self.plan.columns):
+            parts = ", ".join(f"#{child.part}" for child in self.plan.children[:_PARTS_NAMED])
+            tables = f"; nested tables: {parts}" if parts else ""
+            yield f"nested values are columns with dotted names{tables}"
 
     def _rows(self, losses: Losses) -> Iterator[pa.RecordBatch]:
         row = self.first_row

@@ -23,6 +23,8 @@ also be within a tenth of the right one. For tables without a join, no answer is
   own number of rows is taken;
 - multiplied: the pairs with at least a tenth more rows than are right.
 
+`--pairs FILE` takes other labelled pairs in the same form, of tables below DATA with any `source`.
+
 The pairs are in two halves: `tune` is for trying things, `held` for a final figure. `--each` names
 the pairs of the first half only, and the record has no single pairs of the other.
 """
@@ -52,7 +54,7 @@ PAIRS = Path(__file__).with_name("first_join_pairs.json")
 WORK = Path(__file__).parent / "data" / "first_join"
 KINDS = ("simple", "composite", "dense", "none")
 HALVES = ("tune", "held")
-FOLDERS = {"databases": "databases", "lake": "lake", "queries": "lake", "demo": "demo"}
+FOLDERS = {"databases": "databases", "lake": "lake", "queries": "lake", "demo": "demo", "own": "."}
 K = 20
 
 Key = tuple[tuple[str, str], ...]
@@ -128,7 +130,7 @@ def pairs(file: Path = PAIRS) -> list[Pair]:
     return [
         Pair(
             one["id"],
-            one["source"],
+            one["source"] if one["source"] in FOLDERS else "own",
             one["half"],
             one["kind"],
             one["query"],
@@ -232,7 +234,7 @@ def by_search(work: Path) -> Ask:
     lakes: dict[str, Any] = {}
 
     def ask(case: Case) -> First:
-        source = FOLDERS[case.pair.source]
+        source = index_name(case.pair)
         if source not in lakes:
             lakes[source] = lakejoin.open(indexed(case.folder, work / source))
         name = case.table.relative_to(case.folder).as_posix()
@@ -247,6 +249,11 @@ def by_search(work: Path) -> Ask:
         return First()
 
     return ask
+
+
+def index_name(pair: Pair) -> str:
+    """The name of the index that has a pair's table."""
+    return "own" if pair.source == "own" else FOLDERS[pair.source]
 
 
 def indexed(folder: Path, index: Path) -> Path:
@@ -376,6 +383,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--demo", type=Path, help="the folder of `lakejoin demo`")
+    parser.add_argument("--pairs", type=Path, default=PAIRS, help="the labelled pairs")
     parser.add_argument("--half", choices=(*HALVES, "both"), default="tune")
     parser.add_argument("--what", nargs="+", choices=("search", "join"), default=["search", "join"])
     parser.add_argument("--sources", nargs="+", choices=list(FOLDERS), default=list(FOLDERS))
@@ -384,7 +392,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="the file to record the figures in")
     given = parser.parse_args()
     halves = HALVES if given.half == "both" else (given.half,)
-    chosen = [one for one in pairs() if one.half in halves and one.source in given.sources]
+    chosen = [
+        one for one in pairs(given.pairs) if one.half in halves and one.source in given.sources
+    ]
     made = [case_of(pair, given.data, given.demo) for pair in chosen]
     cases = [case for case in made if case is not None]
     if len(cases) < len(chosen):
@@ -394,8 +404,8 @@ def main() -> None:
     recorded: dict[str, Any] = {"half": given.half, "sources": given.sources}
     for what in given.what:
         if what == "search":  # building an index is not part of a search
-            for case in {FOLDERS[case.pair.source]: case for case in cases}.values():
-                indexed(case.folder, given.work / FOLDERS[case.pair.source])
+            for name, case in {index_name(case.pair): case for case in cases}.items():
+                indexed(case.folder, given.work / name)
         found = ask_all(cases, ways[what])
         print(f"\n{what}, {given.half}\n{HEAD}")
         for name, some in grouped(found).items():

@@ -20,12 +20,11 @@ from lakejoin.joins.key_extension import (
     _Sample,
     choose_keys,
     extend_key,
-    is_measure,
-    is_time,
     sample_matched_rows,
 )
 from lakejoin.joins.row_keys import Keys
 from lakejoin.model import Array, ColumnProfile
+from lakejoin.signals.column_roles import are_measures, is_measure, is_time
 from lakejoin.values.column_encoder import encode_query
 from oracle.key_agreement import agreement, matches
 
@@ -76,7 +75,7 @@ class TestAgainstTheOracle:
             np.array([[agreement(left, right, i, j) for j in range(2)] for i in range(2)])
         )
         for pairs in ((), ((0, 1),), ((0, 0), (1, 1))):
-            chosen = [_Pair(pair, 0, 0, 1.0, 0.0, 0.0, False) for pair in pairs]
+            chosen = [_Pair(pair, 0, 0, 1.0, 0.0, 0.0, False, False) for pair in pairs]
             found = sample.count_matches(chosen)
             assert (found.left, found.right, found.pairs) == matches(left, right, pairs)
 
@@ -179,6 +178,84 @@ def test_a_column_that_disagrees_is_not_added() -> None:
     assert not join or "status" not in join.steps[0].words
 
 
+def key_of(left: pa.Table, right: pa.Table) -> set[tuple[str, str]]:
+    """The columns by which two tables are joined, as pairs."""
+    join = join_tables(left, right)
+    return set(
+        zip(*(join.to_dict()[side] for side in ("left_columns", "right_columns")), strict=True)
+    )
+
+
+def make_verses(seed: int = 3) -> tuple[pa.Table, pa.Table]:
+    """Readings with shortened names, and verses: numbers that any two tables have."""
+    draw = random.Random(seed)
+    verses = [
+        (book, chapter, verse)
+        for book in range(1, 13)
+        for chapter in range(1, 6 + book)
+        for verse in range(1, 12 + (book * chapter) % 17)
+    ]
+    right = pa.table({
+        "book": [book for book, _, _ in verses],
+        "chapter": [chapter for _, chapter, _ in verses],
+        "verse": [verse for _, _, verse in verses],
+        "words": [draw.randint(5, 40) for _ in verses],
+    })  # fmt: skip
+    read = draw.sample(verses, 300)
+    left = pa.table({
+        "Bk": [book for book, _, _ in read],
+        "Ch": [chapter for _, chapter, _ in read],
+        "V": [verse for _, _, verse in read],
+        "minutes": [draw.randint(1, 9) for _ in read],
+    })  # fmt: skip
+    return left, right
+
+
+def test_numbers_are_a_key_if_nothing_else_completes_it() -> None:
+    assert key_of(*make_verses()) == {("Bk", "book"), ("Ch", "chapter"), ("V", "verse")}
+
+
+def test_numbers_of_unrelated_tables_are_no_key() -> None:
+    draw = random.Random(5)
+    left = pa.table({name: [draw.randint(1, 12) for _ in range(300)] for name in ("a", "b", "c")})
+    assert not join_tables(left, make_verses()[1])
+
+
+def test_a_key_goes_on_until_namesakes_are_apart() -> None:
+    """A district of the same name is in several provinces, and a village in several districts."""
+    draw = random.Random(7)
+    names = [f"{a}{b}{c}{d}" for a in "klmnp" for b in "aeiou" for c in "bdfg" for d in "aeo"]
+    places = sorted({
+        (f"prov {i // 9}", f"dist {draw.randint(1, 30)}", draw.choice(names)) for i in range(900)
+    })  # fmt: skip
+    right = pa.table({
+        "city": [city for city, _, _ in places],
+        "district": [district for _, district, _ in places],
+        "quarter": [quarter for _, _, quarter in places],
+    })  # fmt: skip
+    sent = draw.sample(places, 400)
+    left = pa.table({
+        "il": [city for city, _, _ in sent],
+        "ilce": [district for _, district, _ in sent],
+        "mahalle": [quarter for _, _, quarter in sent],
+        "kilos": [draw.randint(1, 50) for _ in sent],
+    })  # fmt: skip
+    join = join_tables(left, right)
+    assert join.matched == 400
+    assert len(set(join.table()["kilos"].combine_chunks().to_pylist())) <= 50
+
+
+def test_references_to_row_numbers_are_possible() -> None:
+    draw = random.Random(2)
+    left = pa.table({
+        "item": [draw.randint(1, 60) for _ in range(600)],
+        "days": [draw.randint(1, 14) for _ in range(600)],
+    })  # fmt: skip
+    right = pa.table({"num": list(range(1, 61)), "weight": [draw.random() for _ in range(60)]})
+    join = join_tables(left, right)
+    assert join.steps[0].words == "item = num" and join.sure == 0.5
+
+
 @pytest.mark.parametrize(
     ("name", "values", "time", "measure"),
     [
@@ -193,3 +270,9 @@ def test_a_column_that_disagrees_is_not_added() -> None:
 def test_roles_of_columns(name: str, values: list[str], time: bool, measure: bool) -> None:
     profile = encode_query(pa.array(values)).profile
     assert (is_time(profile), is_measure(name, profile)) == (time, measure)
+
+
+def test_the_name_of_one_side_says_that_it_is_no_measure() -> None:
+    profile = encode_query(pa.array([str(n * 37 % 9973) for n in range(300)])).profile
+    assert are_measures(("pin", "people"), (profile, profile))
+    assert not are_measures(("pin", "pincode"), (profile, profile))

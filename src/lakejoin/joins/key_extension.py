@@ -16,7 +16,7 @@ not with their rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -24,7 +24,8 @@ import numpy as np
 from lakejoin.joins.row_keys import Keys, count_rows
 from lakejoin.model import Array, ColumnProfile, ColumnType
 from lakejoin.signals.chance import LEAST_CHANCE, evidence
-from lakejoin.signals.name_similarity import CONTAINED, SAME, compare_names, is_identifier_name
+from lakejoin.signals.column_roles import are_measures, is_time
+from lakejoin.signals.name_similarity import CONTAINED, SAME, SHORTENED, compare_names
 
 NO_CODE = -1  # of a null
 _SAMPLED = 4_000  # rows of each table
@@ -38,11 +39,12 @@ _ALL = 0.9  # of the matching rows must agree in a further pair
 _ALL_IF_ALIKE = 0.5  # if its names are similar
 _ALL_IF_SAME = 0.2  # if they are the same: two series of years may hardly overlap
 _NATS = 25.0  # evidence that agreement is not chance
+# What completes a key that nothing else makes unique must agree in so many rows, or beyond chance.
+_ENTIRELY, _MANY_NATS = 0.95, 100.0
+_SOME_OF_ONE = 0.3  # least share of the rows that such a key keeps, if all of it is beyond chance
 _UNIQUE = 1.02  # matches per row of a table, as a few rows are repeated by mistake
 _NEARLY_ONE, _ALL_OF_ONE = 1.05, 0.7  # matches per row, and rows kept, of a key made one-to-one
 _LESS = 0.8  # a further pair must leave at most this share of the matches
-_FEW = 100  # distinct whole numbers; more are a measure, unless they are named otherwise
-_YEARS = (1000, 2200)
 _LONG = 60  # characters on average; longer texts are prose
 
 
@@ -149,35 +151,60 @@ def extend_key(
     base = sample.count_matches(())
     if not base.left or base.most_matches <= _UNIQUE:
         return None
-    pairs = sorted(sample.agreeing_pairs(), key=lambda pair: pair.order)
+    every = sorted(sample.agreeing_pairs(), key=lambda pair: pair.order)
+    pairs = [pair for pair in every if not pair.is_last_resort]
     if base.matches <= _UNIQUE:
         return _make_one_to_one(sample, base, pairs)
     chosen = _drop_idle(sample, _grow(sample, base, pairs))
     after = sample.count_matches(chosen)
     if after.matches > _UNIQUE:
-        chosen = tuple(pair for pair in chosen if pair.is_telling)
+        completed = _complete(sample, base, every)
+        chosen = completed or tuple(pair for pair in chosen if pair.is_telling)
         after = sample.count_matches(chosen)
     if not chosen or after.matches > max(_UNIQUE, _LESS * base.matches):
         return None
+    if after.most_matches > _UNIQUE >= after.matches:
+        further = _make_one_to_one(sample, after, pairs, chosen)
+        if further is not None:
+            return replace(further, before=base.matches)
     indexes = tuple((pair.left, pair.right) for pair in chosen)
     return KeyExtension(indexes, after.matches, base.matches, max(pair.nats for pair in chosen))
 
 
+def _complete(sample: _Sample, base: _Matches, pairs: Sequence[_Pair]) -> tuple[_Pair, ...]:
+    """Pairs that make a key unique in one table, though neither names nor chance speak for all of
+    them; none if there are no such pairs.
+
+    That they complete a key of a table is evidence by itself: a shop and a week, of a product, of
+    which every shop has every week. They must agree in all rows, or more often than by chance.
+    """
+    chosen = _drop_idle(sample, _grow(sample, base, pairs, resort=True))
+    after = sample.count_matches(chosen)
+    if after.matches > _UNIQUE:
+        return ()
+    some = all(pair.nats >= _NATS or pair.similarity >= SHORTENED for pair in chosen)
+    return chosen if after.keeps(base) >= (_SOME_OF_ONE if some else _ENTIRELY) else ()
+
+
 def _make_one_to_one(
-    sample: _Sample, base: _Matches, pairs: Sequence[_Pair]
+    sample: _Sample, base: _Matches, pairs: Sequence[_Pair], before: tuple[_Pair, ...] = ()
 ) -> KeyExtension | None:
     """Extend a key that is unique in one table, if that makes it unique in the other: a city has
-    namesakes in other countries. A reference to many rows stays as it is."""
+    namesakes in other countries. A reference to many rows stays as it is. The key has the pairs of
+    `before` already."""
     telling = [
         pair
         for pair in pairs
-        if pair.is_telling and pair.share >= (_MOST if pair.similarity >= SAME else _ALL)
+        if pair.is_telling
+        and not pair.is_measure
+        and pair.share >= (_MOST if pair.similarity >= SAME else _ALL)
     ]
-    chosen = _drop_idle(sample, _grow(sample, base, telling, both=True))
+    chosen = _drop_idle(sample, _grow(sample, base, telling, both=True, before=before))
     after = sample.count_matches(chosen)
-    if after.most_matches > _NEARLY_ONE or after.keeps(base) < _ALL_OF_ONE:
+    least = _ENTIRELY if before else _ALL_OF_ONE
+    if after.most_matches > _NEARLY_ONE or after.keeps(base) < least:
         return None
-    if not any(pair.similarity >= CONTAINED for pair in chosen):
+    if not any(pair.is_certain for pair in chosen if pair not in before):
         return None
     indexes = tuple((pair.left, pair.right) for pair in chosen)
     nats = max(pair.nats for pair in chosen)
@@ -195,11 +222,25 @@ class _Pair:
     nats: float
     similarity: float  # of the names
     is_measure: bool
+    in_time: bool
+    is_last_resort: bool = False  # only if nothing else makes a key
+
+    @property
+    def may_complete(self) -> bool:
+        """Whether it may be part of a key that nothing else completes: it agrees in all rows, or in
+        some and hardly ever by chance."""
+        return self.share >= _ENTIRELY or (self.nats >= _MANY_NATS and not self.is_measure)
 
     @property
     def is_telling(self) -> bool:
         """Whether rows of other keys agree less, or the names match."""
         return self.nats >= _NATS or self.similarity >= SAME
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the names are similar, or it agrees in all rows and not by chance."""
+        entirely = self.share >= _ENTIRELY and self.nats >= _MANY_NATS
+        return self.similarity >= SHORTENED or entirely
 
     @property
     def order(self) -> tuple[bool, float, float, int, int]:
@@ -286,15 +327,16 @@ class _Sample:
         in_time = all(map(is_time, profiles))
         if names[0].casefold() == names[1].casefold():
             similarity = SAME if in_time else max(similarity, CONTAINED)
-        measure = any(is_measure(*column) for column in zip(names, profiles, strict=True))
+        measure = are_measures(names, profiles)
         least = _ALL_IF_ALIKE if similarity >= CONTAINED else _ALL
         if similarity >= SAME and not measure:
             least = _ALL_IF_SAME
         nats = evidence(keys, share, max(LEAST_CHANCE, chance))
-        believed = similarity >= CONTAINED or in_time or nats >= _NATS
-        if share < least or not believed:
-            return None
-        return _Pair(positions, left, right, share, nats, similarity, measure)
+        believed = similarity >= SHORTENED or in_time or nats >= _NATS
+        pair = _Pair(positions, left, right, share, nats, similarity, measure, in_time)
+        if share >= least and believed:
+            return pair
+        return replace(pair, is_last_resort=True) if pair.may_complete else None
 
     def _agreement(self, side: int) -> tuple[Array, Array]:
         """For each pair of columns, own and other: the share of a table's rows with a matching row
@@ -339,21 +381,26 @@ class _Sample:
 
 
 def _grow(
-    sample: _Sample, base: _Matches, pairs: Sequence[_Pair], both: bool = False
+    sample: _Sample,
+    base: _Matches,
+    pairs: Sequence[_Pair],
+    both: bool = False,
+    before: tuple[_Pair, ...] = (),
+    resort: bool = False,
 ) -> tuple[_Pair, ...]:
     """Add pairs one by one, as long as they multiply rows less, of one table or of `both`, and keep
-    the matching rows."""
-    chosen: tuple[_Pair, ...] = ()
+    the matching rows; as a last `resort`, few of them."""
+    chosen = before
     current = base.most_matches if both else base.matches
     while current > 1.0 and len(chosen) < _MOST_PAIRS:
         better = []
-        for pair in _open_pairs(pairs, chosen)[:_TRIED]:
+        for pair in _open_pairs(pairs, chosen)[: _TRIED * (1 + resort)]:
             grown = sample.count_matches((*chosen, pair))
             matches = grown.most_matches if both else grown.matches
-            least = pair.share / 2 if pair.similarity >= SAME else _ALL * pair.share
-            fewer = matches <= _LESS * current or matches <= 1.0
             unique = matches <= _UNIQUE
-            if fewer and grown.keeps(base) >= least and (unique or not pair.is_measure):
+            fewer = matches <= _LESS * current or unique
+            least = pair.share / 2 if pair.similarity >= SAME or resort else _ALL * pair.share
+            if fewer and grown.keeps(base) >= least and (unique or resort or not pair.is_measure):
                 lost = round(1 - grown.keeps(base), 1)
                 order = pair.is_measure, not unique, lost, matches, pair.order
                 better.append((order, matches, pair))
@@ -390,25 +437,6 @@ def _further_columns(table: CodedTable, used: Sequence[int]) -> list[int]:
         and profile.distinct > 1
         and profile.mean_length <= _LONG
     ][:_COLUMNS]
-
-
-def is_time(profile: ColumnProfile) -> bool:
-    """Whether a column holds dates or years, as far as its profile shows."""
-    if profile.type is ColumnType.DATE:
-        return True
-    if profile.type is not ColumnType.INTEGER or profile.max_length != 4:
-        return False
-    years = [text for text in profile.examples if text.isdigit()]
-    return bool(years) and all(_YEARS[0] <= int(text) < _YEARS[1] for text in years)
-
-
-def is_measure(name: str, profile: ColumnProfile) -> bool:
-    """Whether a column measures something, as prices and counts do, instead of naming it."""
-    if profile.type is ColumnType.DECIMAL:
-        return True
-    if profile.type is not ColumnType.INTEGER or is_time(profile) or is_identifier_name(name):
-        return False
-    return profile.distinct > _FEW
 
 
 def _mix(codes: Array, into: Array | None = None) -> Array:

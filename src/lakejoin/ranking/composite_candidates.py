@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.engines.composite.query import KeyQuery, distinct_rows, key_query
-from lakejoin.joins.key_extension import is_time
 from lakejoin.model import Array
 from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
 from lakejoin.ranking.join_score import BELIEVED, Signals, score_join
@@ -31,6 +30,7 @@ from lakejoin.search.lake_background import ChanceEstimator, is_among
 from lakejoin.search.options import SearchOptions
 from lakejoin.search.query_columns import ColumnChoice
 from lakejoin.signals.chance import LEAST_CHANCE, evidence
+from lakejoin.signals.column_roles import is_time
 from lakejoin.signals.name_similarity import CONTAINED, compare_names, is_time_name
 
 if TYPE_CHECKING:

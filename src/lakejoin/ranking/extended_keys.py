@@ -24,7 +24,6 @@ from lakejoin.joins.key_extension import (
     MatchedRows,
     choose_keys,
     extend_key,
-    is_measure,
     sample_matched_rows,
 )
 from lakejoin.joins.row_keys import Keys, combine_keys, count_rows
@@ -35,6 +34,7 @@ from lakejoin.ranking.rewritten_candidates import RewrittenMatch
 from lakejoin.ranking.row_agreement import find_cell_ids, find_rows
 from lakejoin.search.key_search import KeyMatches, count_combinations
 from lakejoin.search.result import Result, ResultLocation
+from lakejoin.signals.column_roles import is_measure
 from lakejoin.signals.name_similarity import CONTAINED
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lakejoin.render.candidate_text import describe_coincidence
 from lakejoin.signals.chance import evidence
+from lakejoin.signals.name_similarity import SAME
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 MANY = 200
 OF_NAMES = 20.0
+OF_REFERENCES = 40.0  # of the same identifier in both names, if all values are in a key
 SURE = 50.0
 REACH = 0.3
 KEYED = 0.2
@@ -65,6 +67,12 @@ class Signals:
     def nearly_all(self) -> bool:
         """Whether nearly all values of the smaller column match."""
         return self.share >= _NEARLY_ALL
+
+    @property
+    def is_named_reference(self) -> bool:
+        """Whether both names are the same identifier, and one side refers to the other's key."""
+        same = self.identify and self.names >= SAME
+        return same and self.share >= _ALL and self.unique >= _ALL
 
     @property
     def names_count(self) -> float:
@@ -139,7 +147,9 @@ def score_join(signals: Signals) -> JoinScore:
     reasons = tuple(reason for reason in _reasons(signals) if reason.nats > 0)
     nats = sum(reason.nats for reason in reasons)
     sure = min(1.0, nats / SURE)
-    keyed = (signals.reference * signals.row_uniqueness) ** KEYED
+    # A reference by name is as good as a key, however often its values repeat.
+    repeats = 1.0 if signals.is_named_reference else signals.row_uniqueness
+    keyed = (signals.reference * repeats) ** KEYED
     plain = (1.0 if signals.unchanged else PLAIN) * (NAMED + (1 - NAMED) * signals.same_names)
     score = sure * signals.containment**REACH * keyed * plain
     others = sum(reason.nats for reason in reasons if reason.kind != "names")
@@ -152,12 +162,13 @@ def _reasons(signals: Signals) -> tuple[Reason, ...]:
     many = min(signals.values, MANY * (1 - signals.chance))
     values = min(evidence(many, signals.share, signals.chance), _MOST)
     whole = signals.nearly_all
+    of_names = OF_REFERENCES if signals.is_named_reference else OF_NAMES
     return (
         Reason("values", values, signals.share, signals.chance, signals.unchanged),
         Reason("rarity", whole * signals.rarity),
         Reason("ends", whole * signals.ends),
         Reason("rows", min(signals.rows, _MOST)),
-        Reason("names", OF_NAMES * signals.names * signals.specificity),
+        Reason("names", of_names * signals.names * signals.specificity),
     )
 
 

@@ -25,7 +25,7 @@ _TIME_WORDS = frozenset((
 # Endings of compound words: custkey, productcode, orderid.
 _ID_ENDINGS = ("key", "code", "id")
 _SHORT = 2  # letters; shorter words say nothing: c_custkey and o_custkey are both custkey
-SAME, CONTAINED, VAGUE, DIFFERENT = 1.0, 0.7, 0.3, 0.0
+SAME, CONTAINED, SHORTENED, VAGUE, DIFFERENT = 1.0, 0.7, 0.5, 0.3, 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ def compare_names(
     1.0
     >>> compare_names("warno", "WarNo").similarity
     1.0
+    >>> compare_names("dep", "departamento").similarity, compare_names("Ch", "chapter").similarity
+    (0.5, 0.5)
     """
     left_words, right_words = _words(left), _words(right)
     if left.casefold() == right.casefold():  # warno and WarNo: only one of them shows its words
@@ -69,9 +71,18 @@ def compare_names(
     if left_table and not _specific(frozenset(left_words)):
         readings.add((_words(left_table) + left_words, right_words))
     alike = max(_similarity(frozenset(a), frozenset(b)) for a, b in readings)
+    if alike < SHORTENED and (_shortens(left, right) or _shortens(right, left)):
+        alike = SHORTENED
     both = set(left_words), set(right_words)
     identify = all(any(map(_identifies, words)) for words in both)
     return NameSimilarity(alike, identify, all("id" in words for words in both))
+
+
+def _shortens(short: str, name: str) -> bool:
+    """Whether a name of two letters and more is the beginning of another that is one word, too."""
+    short, name = short.casefold(), name.casefold()
+    single = len(_words(name)) == 1 and name.isalpha() and short.isalpha()
+    return single and _SHORT <= len(short) < len(name) and name.startswith(short)
 
 
 def specific_words(name: str) -> frozenset[str]:

@@ -14,11 +14,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakejoin.joins.equal.shared_values import ColumnOverlaps, EncodedColumn, may_refer
-from lakejoin.joins.key_extension import is_measure, measure_agreement, sample_matched_rows
+from lakejoin.joins.equal.shared_values import (
+    ColumnOverlaps,
+    EncodedColumn,
+    counts_rows,
+    may_refer,
+)
+from lakejoin.joins.key_extension import (
+    measure_agreement,
+    sample_matched_rows,
+)
 from lakejoin.joins.row_keys import Keys
 from lakejoin.model import Array, ColumnProfile, ColumnType
 from lakejoin.signals.chance import LEAST_CHANCE, evidence, match_chance
+from lakejoin.signals.column_roles import are_measures
 from lakejoin.signals.name_similarity import (
     CONTAINED,
     SAME,
@@ -50,6 +59,8 @@ _SHARE_IF_ALIKE = 0.2
 _SHARE_IF_ONLY_NAMES = 0.9
 _KEY = 0.95
 _YEARS = (1000, 2200)
+# The least share of a key that references use: of one that is named as such, and of row numbers.
+_USED_OF_IDENTIFIER, _USED_OF_COUNTER = 0.2, 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +89,15 @@ class ComparedColumns:
         return _in_time(self.left) and _in_time(self.right)
 
     @property
+    def is_same_identifier(self) -> bool:
+        """Whether both names say the same identifier in the same words."""
+        names = self.names
+        return self.is_identifier and (names.both_say_id or names.similarity >= SAME)
+
+    @property
     def strength(self) -> float:
         names = self.names
-        if self.is_identifier and (names.both_say_id or names.similarity >= SAME):
+        if self.is_same_identifier:
             return MOST_EVIDENCE + _OF_IDENTIFIERS * names.similarity + names.both_say_id
         evidence = max(self.evidence, min(self.agreement, MOST_EVIDENCE))
         return (MOST_EVIDENCE if self.is_identifier else evidence) + OF_NAMES * names.similarity
@@ -94,23 +111,29 @@ class ComparedColumns:
     def is_dense_key(self) -> bool:
         """Whether it compares identifiers that are unique in both tables, which chance explains."""
         unique = min(self.left.profile.uniqueness, self.right.profile.uniqueness) >= _KEY
-        named = all(
-            is_identifier_name(side.name) and specific_words(side.name)
-            for side in (self.left, self.right)
-        )
+        names = self.left.name, self.right.name
+        same = names[0].casefold() == names[1].casefold()
+        named = all(is_identifier_name(name) and (same or specific_words(name)) for name in names)
         return unique and named and self.share >= _SHARE and self.evidence < _ENOUGH
 
     @cached_property
     def is_measure(self) -> bool:
         """Whether it compares measures, such as prices, and not names of things."""
-        sides = (self.left, self.right)
-        return not self.is_identifier and any(is_measure(s.name, s.profile) for s in sides)
+        left, right = self.left, self.right
+        return not self.is_identifier and are_measures(
+            (left.name, right.name), (left.profile, right.profile)
+        )
 
     @property
     def has_same_names(self) -> bool:
         return self.left.name.casefold() == self.right.name.casefold() or (
             self.names.similarity >= SAME
         )
+
+    @property
+    def has_telling_names(self) -> bool:
+        """Whether the same names say what the values are: `team`, or a time, but not `key_id`."""
+        return self.has_same_names and (self.in_time or bool(specific_words(self.left.name)))
 
     @property
     def fitness(self) -> float:
@@ -242,7 +265,8 @@ def measure_agreements(
 
 def _may_refer(pair: ComparedColumns, tables: tuple[str, str]) -> bool:
     """Whether a column of whole numbers may refer to the key of the other table: all its values are
-    in an identifier named for its table, most of which they use, and do not just count rows."""
+    in an identifier named for its table, or in its row numbers, most of which they use, and do not
+    just count rows."""
     sides = (pair.left, pair.right, tables[1]), (pair.right, pair.left, tables[0])
     return any(_refers(child, parent, subject, pair) for child, parent, subject in sides)
 
@@ -252,10 +276,13 @@ def _refers(
 ) -> bool:
     if is_identifier_name(child.name) and not specific_words(child.name):
         return False  # an id of its own table
-    named = is_identifier_name(parent.name) and is_named_for(parent.name, subject or parent.name)
+    if len(child) > len(parent) or pair.in_time:
+        return False
     matches = round(pair.share * len(child))
-    fewer = len(child) <= len(parent) and not pair.in_time
-    return named and fewer and may_refer(child, parent, matches)
+    if is_identifier_name(parent.name) and is_named_for(parent.name, subject or parent.name):
+        return may_refer(child, parent, matches, _USED_OF_IDENTIFIER)
+    repeats = child.profile.uniqueness < _KEY
+    return repeats and counts_rows(parent) and may_refer(child, parent, matches, _USED_OF_COUNTER)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,10 @@ for the best pairs; see `shared_values` for what is skipped in very large tables
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +32,7 @@ from lakejoin.joins.equal.shared_values import ColumnOverlaps, count_shared_valu
 from lakejoin.joins.key_extension import extend_key, sample_matched_rows
 from lakejoin.joins.row_keys import Keys, combine_keys, count_rows
 from lakejoin.model import ValueRules
+from lakejoin.signals.chance import LEAST_CHANCE, evidence
 from lakejoin.signals.name_similarity import CONTAINED, compare_names
 from lakejoin.signals.sureness import UNDECIDED, KeyQuality, estimate_sureness
 
@@ -39,7 +42,21 @@ if TYPE_CHECKING:
 _BASES = 4  # pairs to extend with further pairs
 _MULTIPLIES = 1.5  # pairs per joined row of the larger side: 1 if the other side is a key
 _NEARLY_ONCE, _NAMED_REACH = 1.02, 0.25  # matches per row, and rows, of a key known by its names
+_MEASURED_REACH = 0.95  # the same, if one of the columns looks like a measure
+_NAMED_FITNESS = 0.85  # of such a key
+_MIXED = 5_000  # rows to measure the chance that columns match in another order
+_TOGETHER = 25.0  # nats of columns that are a key together
+_TIMED_FITNESS = 0.9  # of times that have other names, beside other columns
 _NEARLY_SAME = 1.1  # row pairs
+# See `_rank`.
+_ENOUGH = 30.0  # nats, of which more say hardly more
+_IDENTIFIERS = 1.6  # the weight of the same identifier in both names
+_REPEATED, _SELDOM = 0.6, 1.05  # the weight of keys that repeat in both tables, and from when on
+_OF_SMALLER = 0.25  # the weight of the side with the smaller share of rows that join
+_EACH = 0.95  # the weight of each further column
+_OF_SAME_NAMES = (
+    0.5  # the weight of rows that match, for a key of several columns of the same names
+)
 _ONCE = 0.1  # the weight of one-to-one matches
 _CANNOT_TELL = "possible: all values match, but so would any numbers in this range"
 
@@ -149,12 +166,51 @@ class _Set:
     def _is_named_key(self) -> bool:
         """Whether several columns of the same names are a key of a table together: the parts of a
         date, a series and an episode."""
+        if not self.has_same_names:
+            return False
+        if any(pair.is_measure for pair in self.pairs):
+            return self._is_one_to_one and self.reach >= _MEASURED_REACH
+        return self.reach >= _NAMED_REACH
+
+    @property
+    def has_same_names(self) -> bool:
+        """Whether it is a key of a table, of several columns that all have the same names."""
         return (
             len(self.pairs) > 1
-            and all(pair.has_same_names and not pair.is_measure for pair in self.pairs)
+            and all(pair.has_same_names for pair in self.pairs)
             and self.multiplies <= _NEARLY_ONCE
-            and self.reach >= _NAMED_REACH
         )
+
+    @property
+    def _is_one_to_one(self) -> bool:
+        """Whether rows of either table hardly ever match several rows."""
+        return self.row_pairs <= _NEARLY_ONCE * min(self.left_joined, self.right_joined)
+
+    @cached_property
+    def _is_telling_together(self) -> bool:
+        """Whether several columns are a key of a table that nearly all rows of the other match, and
+        that columns in another order would not: chapter and verse, or a day and a share."""
+        if len(self.pairs) < 2 or self.multiplies > _NEARLY_ONCE or self.reach < _MEASURED_REACH:
+            return False
+        chance = max(_mixed_chance(self.pairs), LEAST_CHANCE)
+        return evidence(self.shared, self.reach, chance) >= _TOGETHER
+
+    @property
+    def fitness(self) -> float:
+        """How fit the columns are to be a key, 0 to 1; the least fit column counts."""
+        timed = len(self.pairs) > 1  # a time of any name is as good a part of a key
+        fitness = min(
+            _TIMED_FITNESS if timed and pair.in_time and not pair.has_same_names else pair.fitness
+            for pair in self.pairs
+        )
+        return max(fitness, _NAMED_FITNESS) if self._is_named_key else fitness
+
+    @property
+    def usual_reach(self) -> float:
+        """The share of rows that join, mostly of the side where it is larger."""
+        rows = len(self.keys.left), len(self.keys.right)
+        shares = self.left_joined / max(rows[0], 1), self.right_joined / max(rows[1], 1)
+        return float(max(shares) ** (1 - _OF_SMALLER) * min(shares) ** _OF_SMALLER)
 
     @property
     def _quality(self) -> KeyQuality:
@@ -176,19 +232,28 @@ class _Set:
     def doubt(self) -> str:
         """Why it is not believed; "" if it is."""
         doubts = [pair.doubt() for pair in self.pairs]
-        measured = [
-            doubt for pair, doubt in zip(self.pairs, doubts, strict=True) if pair.is_measure
-        ]
-        doubt = "" if "" in doubts or self._is_named_key else doubts[0]
-        doubt = next(filter(None, measured), doubt)
+        measured = [pair.is_measure for pair in self.pairs]
+        doubt = next(
+            (
+                doubt
+                for doubt, of_measure in zip(doubts, measured, strict=True)
+                if doubt and of_measure
+            ),
+            "",
+        )
+        if "" not in doubts:
+            doubt = doubt or doubts[0]
+        if doubt and (self._is_named_key or self._is_telling_together):
+            doubt = ""
         if not doubt and self.multiplies > _MULTIPLIES:
             doubt = f"values repeat in both tables, {self.multiplies:,.1f} pairs per row"
         return doubt
 
     def result(self) -> EqualColumns:
         doubt = self.doubt()
+        pairs = sorted(self.pairs, key=lambda pair: -pair.strength)
         return EqualColumns(
-            tuple((pair.left.name, pair.right.name) for pair in self.pairs),
+            tuple((pair.left.name, pair.right.name) for pair in pairs),
             self.left_joined,
             self.right_joined,
             self.row_pairs,
@@ -199,18 +264,48 @@ class _Set:
         )
 
 
+def _mixed_chance(pairs: Sequence[ComparedColumns]) -> float:
+    """The share of rows that would match if every column were in an order of its own, of the table
+    where it is larger."""
+    mixed = [_mix_rows(keys_of(pair), seed) for seed, pair in enumerate(pairs)]
+    return max(_share_held(reduce(combine_keys, sides)) for sides in zip(*mixed, strict=True))
+
+
+def _mix_rows(keys: Keys, seed: int) -> tuple[Keys, Keys]:
+    """Some rows of the left table in another order, with all of the right one; and the reverse, as
+    keys of the other table."""
+    left, right = (
+        np.random.default_rng(seed).permutation(own)[:_MIXED] for own in (keys.left, keys.right)
+    )
+    return Keys(left, keys.right, keys.count), Keys(right, keys.left, keys.count)
+
+
+def _share_held(keys: Keys) -> float:
+    """The share of the left rows with a key that the right table has."""
+    own = keys.left[keys.left >= 0]
+    return float(np.isin(own, keys.right).mean()) if len(own) else 1.0
+
+
 def _rank(candidate: _Set) -> tuple[bool, float, int]:
-    """Believed sets first; then stronger evidence for more rows; then fewer pairs."""
+    """Believed sets first; then those that are fitter to be a key; then fewer pairs.
+
+    Beyond some evidence, more of it does not make a key more right: names of teams are stronger
+    evidence than a round and a year, which may be the key all the same.
+    """
     pairs = candidate.pairs
-    strength = candidate.strongest.strength
-    if len(pairs) > 1:
-        strength = min(strength, MOST_EVIDENCE + OF_NAMES)
-    fitness = min(pair.fitness for pair in pairs)
+    strength = min(candidate.strongest.strength, MOST_EVIDENCE + OF_NAMES)
+    worth = 1 - math.exp(-strength / _ENOUGH)
+    if any(pair.is_same_identifier for pair in pairs):
+        worth *= _IDENTIFIERS
+    # Of two tables with the same key, few rows may match: of other years, or of other places.
+    telling = candidate.has_same_names and all(pair.has_telling_names for pair in pairs)
+    worth *= candidate.usual_reach ** (_OF_SAME_NAMES if telling else 1.0)
     once = max(
         1.0, candidate.row_pairs / max(1, min(candidate.left_joined, candidate.right_joined))
     )
-    worth = strength * fitness * candidate.reach / max(candidate.multiplies, 1.0) ** 0.5
-    return not candidate.doubt(), worth / once**_ONCE, -len(pairs)
+    repeated = _REPEATED if candidate.multiplies > _SELDOM else 1.0
+    worth *= candidate.fitness * repeated / max(candidate.multiplies, 1.0) ** 0.5
+    return not candidate.doubt(), worth * _EACH ** len(pairs) / once**_ONCE, -len(pairs)
 
 
 def _extend(base: _Set, values: ColumnOverlaps, candidates: Sequence[ComparedColumns]) -> _Set:

@@ -114,17 +114,19 @@ def encode_column(
     return EncodedColumn(name, data, dictionary.add(data.tokens).astype(np.int64))
 
 
-def may_refer(child: EncodedColumn, parent: EncodedColumn, matches: int) -> bool:
+def may_refer(
+    child: EncodedColumn, parent: EncodedColumn, matches: int, used: float = _USED
+) -> bool:
     """Whether a column of whole numbers may refer to a key that it is contained in.
 
     `matches` of its distinct values are in the key. They must be nearly all of them, not too few,
-    use much of the key, and not just count the rows of their table.
+    be so much `used` of the key, and not just count the rows of their table.
     """
     if {child.profile.type, parent.profile.type} != {ColumnType.INTEGER}:
         return False
     if matches < _UNIQUE * len(child) or parent.profile.uniqueness < _UNIQUE:
         return False
-    if len(child) < max(_SEVERAL, _USED * len(parent)):
+    if len(child) < max(_SEVERAL, used * len(parent)):
         return False
     low, high = _ends(child)
     counts = child.profile.uniqueness >= _UNIQUE and len(child) >= _UNIQUE * (high - low + 1)
@@ -132,6 +134,14 @@ def may_refer(child: EncodedColumn, parent: EncodedColumn, matches: int) -> bool
     # References begin and end about where the key does; lengths and minutes need not.
     gap = _GAPS * (key_high - key_low + 1) / len(child)
     return not counts and low - key_low <= gap and key_high - high <= gap
+
+
+def counts_rows(column: EncodedColumn) -> bool:
+    """Whether a column numbers the rows of its table from 0 or 1 on."""
+    if column.profile.type is not ColumnType.INTEGER or column.profile.uniqueness < 1.0:
+        return False
+    low, high = _ends(column)
+    return low in (0, 1) and high - low + 1 == len(column)
 
 
 def _ends(column: EncodedColumn) -> tuple[int, int]:

@@ -48,6 +48,7 @@ _MIXED = 5_000  # rows to measure the chance that columns match in another order
 _TOGETHER = 25.0  # nats of columns that are a key together
 _TIMED_FITNESS = 0.9  # of times that have other names, beside other columns
 _NEARLY_SAME = 1.1  # row pairs
+_ALL_KEPT = 0.98  # share of a table's rows that a longer key keeps
 # See `_rank`.
 _ENOUGH = 30.0  # nats, of which more say hardly more
 _IDENTIFIERS = 1.6  # the weight of the same identifier in both names
@@ -111,7 +112,8 @@ def find_equal_columns(
     bases = [*alone[:_BASES], *named]
     grown = [_drop_idle(_extend(base, values, candidates)) for base in bases]
     shorter = [base for base, longer in zip(bases, grown, strict=True) if longer is not base]
-    best = max([*grown, *(base for base in alone if base not in shorter)], key=_rank)
+    shorter += [key for key in grown if any(key.is_refined_by(longer) for longer in grown)]
+    best = max((key for key in [*grown, *alone] if key not in shorter), key=_rank)
     if best.doubt():
         references = [base for base in alone if base.pairs[0].refers]
         if references:
@@ -219,6 +221,25 @@ class _Set:
             named=all(pair.names.similarity >= CONTAINED for pair in self.pairs),
             measured=any(pair.is_measure for pair in self.pairs),
             reach=self.reach,
+        )
+
+    def is_refined_by(self, longer: _Set) -> bool:
+        """Whether a longer key has all columns of this one, which are several, and is one-to-one
+        where this one is not, for all rows of one of the tables."""
+        names, more = (
+            {(pair.left.name, pair.right.name) for pair in key.pairs} for key in (self, longer)
+        )
+        kept = max(
+            longer.left_joined / max(1, self.left_joined),
+            longer.right_joined / max(1, self.right_joined),
+        )
+        return (
+            len(names) > 1
+            and names < more
+            and longer.row_pairs * _NEARLY_ONCE <= self.row_pairs
+            and kept >= _ALL_KEPT
+            and longer._is_one_to_one
+            and not longer.doubt()
         )
 
     @property

@@ -54,7 +54,8 @@ PAIRS = Path(__file__).with_name("first_join_pairs.json")
 WORK = Path(__file__).parent / "data" / "first_join"
 KINDS = ("simple", "composite", "dense", "none")
 HALVES = ("tune", "held")
-FOLDERS = {"databases": "databases", "lake": "lake", "queries": "lake", "demo": "demo", "own": "."}
+FOLDERS = {"databases": "databases", "lake": "lake", "queries": "lake", "demo": "demo"}
+OWN = "own"  # the source of other labelled pairs
 K = 20
 
 Key = tuple[tuple[str, str], ...]
@@ -130,7 +131,7 @@ def pairs(file: Path = PAIRS) -> list[Pair]:
     return [
         Pair(
             one["id"],
-            one["source"] if one["source"] in FOLDERS else "own",
+            one["source"] if one["source"] in FOLDERS else OWN,
             one["half"],
             one["kind"],
             one["query"],
@@ -155,7 +156,7 @@ def case_of(pair: Pair, data: Path, demo: Path | None) -> Case | None:
     query, table = root / pair.query, root / pair.table
     if not all(Path(str(path).partition("#")[0]).is_file() for path in (query, table)):
         return None
-    folder = root if pair.source == "demo" else data / FOLDERS[pair.source]
+    folder = root if pair.source in ("demo", OWN) else data / FOLDERS[pair.source]
     return Case(pair, _renamed(query, pair.rename) if pair.rename else query, table, folder)
 
 
@@ -253,7 +254,7 @@ def by_search(work: Path) -> Ask:
 
 def index_name(pair: Pair) -> str:
     """The name of the index that has a pair's table."""
-    return "own" if pair.source == "own" else FOLDERS[pair.source]
+    return FOLDERS.get(pair.source, OWN)
 
 
 def indexed(folder: Path, index: Path) -> Path:
@@ -345,7 +346,7 @@ def grouped(found: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     """All outcomes, by kind, by source, by how sure they are said to be, and together."""
     groups = {kind: [one for one in found if one.pair.kind == kind] for kind in KINDS}
     groups["rewritten"] = [one for one in found if one.pair.rewrite]
-    for source in FOLDERS:
+    for source in (*FOLDERS, OWN):
         groups[f"of {source}"] = [one for one in found if one.pair.source == source]
     for least, below in pairwise(SURE):
         groups[f"sure {least:.2f} to {below:.2f}"] = [
@@ -386,7 +387,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, default=PAIRS, help="the labelled pairs")
     parser.add_argument("--half", choices=(*HALVES, "both"), default="tune")
     parser.add_argument("--what", nargs="+", choices=("search", "join"), default=["search", "join"])
-    parser.add_argument("--sources", nargs="+", choices=list(FOLDERS), default=list(FOLDERS))
+    parser.add_argument("--sources", nargs="+", choices=[*FOLDERS, OWN], default=[*FOLDERS, OWN])
     parser.add_argument("--each", action="store_true", help="print what is wrong in the tune half")
     parser.add_argument("--work", type=Path, default=WORK, help="for indexes")
     parser.add_argument("--out", type=Path, help="the file to record the figures in")

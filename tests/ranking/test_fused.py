@@ -382,3 +382,17 @@ def test_an_answer_prints_and_escapes(shop: Path) -> None:
     assert (len(answer[:0]), answer[:1].results) == (0, answer.results)
     (several,) = lake.search_many([pa.table({"part": ["P-00000", "P-07919"]})])
     assert isinstance(several, FusedAnswer)
+
+
+def test_the_same_identifier_is_as_good_as_a_key() -> None:
+    """Nine employees of thousands of orders: any numbers would match, but the names agree."""
+    from dataclasses import replace
+
+    signals = Signals(
+        9, 1.0, 0.9, 1.0, names=1.0, specificity=0.7, identify=True, row_uniqueness=0.01
+    )
+    named, other = score_join(signals), score_join(replace(signals, names=0.3, identify=False))
+    assert named.coincidence is None and named.score > 0.5
+    assert other.coincidence is not None and other.score < 0.1
+    some = score_join(replace(signals, share=0.5))
+    assert some.coincidence is not None, "names do not count if half of the values do not match"

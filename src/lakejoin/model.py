@@ -133,7 +133,7 @@ class Composition:
     members: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        single = {"frame": "a frame", "spark": "a table of Spark"}
+        single = {"frame": "a frame", "spark": "a Spark table"}
         if self.kind in single:
             return single[self.kind]
         databases = {"postgresql": "PostgreSQL", "duckdb": "DuckDB", "sqlite": "SQLite"}

@@ -305,7 +305,7 @@ def test_records_two_levels_down(tmp_path: Path) -> None:
         ("value outside the records", 2, "status, response.paging")
     ]
     assert table.notes[0] == (
-        "the records are those at response.results of the document; "
+        "the records were found at response.results in the document; "
         "there are more at #response.errors"
     )
     assert cells(table.children[-1]) == [{"code": "7"}]

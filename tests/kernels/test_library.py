@@ -255,8 +255,8 @@ def test_without_the_library_numba_compiles() -> None:
 def test_without_both_one_sentence_says_so() -> None:
     done = run(WITHOUT + CALL.format("uint32"), LAKEJOIN_KERNELS="numba")
     assert done.stdout == (
-        "MissingDependency LAKEJOIN_KERNELS=numba asks for no compiled kernels, and numba, which "
-        "would make them now, is not installed: pip install 'lakejoin[numba]'\n"
+        "MissingDependency LAKEJOIN_KERNELS=numba turns off the compiled kernels, and numba, which "
+        "would compile them now, is not installed: pip install 'lakejoin[numba]'\n"
     )
 
 

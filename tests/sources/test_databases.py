@@ -215,7 +215,7 @@ def test_a_server_that_hangs_or_is_away(index: Index, tmp_path: Path) -> None:
 def test_what_is_not_read_says_so(index: Index) -> None:
     with pytest.raises(InputError, match="mysql databases are not read"):
         index("mysql://me:s3cr3t@host/shop")
-    with pytest.raises(InputError, match="write the file of the database as duckdb:///path"):
+    with pytest.raises(InputError, match="write the path of the database file as duckdb:///path"):
         index("duckdb://")
     with pytest.raises(InputError, match="there is no file"):
         index("sqlite:////nowhere/shop.db")

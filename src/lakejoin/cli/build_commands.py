@@ -40,8 +40,8 @@ _SKIPPED_LINES = 12
 @click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
 @click.option("--allow-removal", is_flag=True, help="Remove tables even if most are gone.")
 @click.option("--follow-links", is_flag=True, help="Follow links that lead outside the lake.")
-@click.option("--as-of", metavar="TIME", help="Read Delta and Iceberg tables as of then.")
-@click.option("--tables", multiple=True, metavar="GLOB", help="Tables of Spark: 'sales.*'.")
+@click.option("--as-of", metavar="TIME", help="Read Delta and Iceberg tables as of TIME.")
+@click.option("--tables", multiple=True, metavar="GLOB", help="Index tables of the Spark catalog.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out files, for good.")
 @click.option(
     "--values",
@@ -121,7 +121,7 @@ def index_command(
       lakejoin index                     refresh the existing index
       lakejoin index --with meaning      add search by meaning
       lakejoin index 'postgresql://reader@host/shop?schema=sales'
-      lakejoin index --tables 'sales.*'  tables of the Spark catalog
+      lakejoin index --tables 'sales.*'  index tables of the Spark catalog
     """
     from lakejoin.pipeline.options import BuildOptions
 

@@ -36,7 +36,9 @@ EXTRAS = {
         "Avro and Excel files are skipped, and only S3, GCS, Azure and HDFS are reached",
     ),
     "lakes": Extra(("deltalake", "pyiceberg"), "Delta and Iceberg tables are skipped"),
-    "databases": Extra(("adbc-driver-postgresql", "duckdb"), "no PostgreSQL and DuckDB databases"),
+    "databases": Extra(
+        ("adbc-driver-postgresql", "duckdb"), "PostgreSQL and DuckDB databases cannot be indexed"
+    ),
     "meaning": Extra(("wordllama",), "values that mean the same are not found"),
     "model": Extra(("tokenizers",), "no `--judge`, no encoder `model`"),
     "join": Extra(("pydivsufsort",), "joins learn no rewriting of values"),

@@ -360,7 +360,7 @@ def predicates_command(
 @click.option(
     "--export",
     type=click.Choice(["dbt", "dbml", "csv"]),
-    help="Print them for another tool: sources and tests of dbt, DBML, edges as CSV.",
+    help="Print the foreign keys for another tool: dbt sources with tests, DBML, or CSV.",
 )
 @index_json_options
 def relations_command(

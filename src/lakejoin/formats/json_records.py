@@ -35,7 +35,7 @@ class Records:
         if self.path:
             others = ", ".join(f"#{path}" for path in self.others)
             more = f"; there are more at {others}" if others else ""
-            return (f"the records are those at {'.'.join(self.path)} of the document{more}",)
+            return (f"the records were found at {'.'.join(self.path)} in the document{more}",)
         return ()
 
     def count_losses(self, losses: Losses) -> None:

@@ -51,8 +51,8 @@ def plan_join(join: Join) -> JoinPlan:
         )
     if found.lists is not None:
         raise InputError(
-            "a join with all rows within a distance cannot be written as code; use pairs() for the "
-            "rows"
+            "a join that aggregates all rows within a distance cannot be written as code; use "
+            "pairs() for the rows"
         )
     if join.options.aggregate:
         comments.append(f"before aggregating: {', '.join(join.options.aggregate)}")

@@ -52,7 +52,7 @@ def require_kernels() -> None:
 def explain_lack() -> str:
     """Why no kernel runs where there is neither library nor numba, and the way out."""
     return (
-        f"{lacking_reason()}, and numba, which would make them now, is not installed: "
+        f"{lacking_reason()}, and numba, which would compile them now, is not installed: "
         "pip install 'lakejoin[numba]'"
     )
 
@@ -65,7 +65,7 @@ def lacking_reason() -> str:
 @cache
 def _load() -> tuple[Any, str]:
     if os.environ.get(SETTING) == "numba":
-        return None, f"{SETTING}=numba asks for no compiled kernels"
+        return None, f"{SETTING}=numba turns off the compiled kernels"
     if _is_damaged(LIBRARY):
         return None, (
             f"the compiled kernels of lakejoin cannot be loaded ({LIBRARY} is damaged: install "

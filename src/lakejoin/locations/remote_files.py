@@ -159,8 +159,8 @@ files, and index these
         raise InputError("name an SQLite file by its path, without sqlite://")
     if match[1].lower() in ("postgresql", "postgres", "duckdb"):
         raise InputError(
-            f"{match[1].lower()} databases are read by lakejoin index only: index it, and name its "
-            "tables"
+            f"only lakejoin index reads {match[1].lower()} databases: index this one, then name "
+            "its tables"
         )
     raise InputError(
         f"{match[1].lower()} databases are not read: export the tables as Parquet or CSV files, "

@@ -245,8 +245,8 @@ def _note_exhausted(names: Collection[str], index: Location) -> Iterator[str]:
     if names:
         has, it = ("has", "it changes") if len(names) == 1 else ("have", "they change")
         yield (
-            f"{counted(len(names), 'file')} {has} failed {MOST_TRIES} times and will be tried "
-            f"again once {it}, or with --full; list what was skipped with: "
+            f"{counted(len(names), 'file')} {has} failed {MOST_TRIES} times and will only be "
+            f"tried again once {it}, or with --full; list what was skipped with: "
             f"{lakejoin_command('skipped', index.uri)}"
         )
 
@@ -298,8 +298,8 @@ def _same_lakes(
         passed = [lake for lake in old.lakes if not is_path(lake) and not is_database(lake)]
         if passed and not frames:
             raise InputError(
-                f"this index was built from {', '.join(passed)}: pass them again, as nothing else "
-                "can read them (lakejoin.index, or --tables)"
+                f"this index was built from {', '.join(passed)}, which lakejoin cannot read "
+                "by itself: pass them again, to lakejoin.index or with --tables"
             )
         if not old.lakes:
             command = lakejoin_command("index LAKE", index.uri)

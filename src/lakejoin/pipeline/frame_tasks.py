@@ -59,7 +59,7 @@ def read_frames(
     groups: list[list[Assembly]] = []
     room = 0
     for done, frame in enumerate(frames):
-        listener(Progress("encoding tables of Spark", done=done, total=len(frames)))
+        listener(Progress("encoding Spark tables", done=done, total=len(frames)))
         job.scratch.make_folder()
         assert frame.encode is not None
         found: list[Outcome] = frame.encode(job, frame, chunk_bytes)

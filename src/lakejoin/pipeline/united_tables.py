@@ -188,7 +188,7 @@ def _notes(logical: LogicalTable | None, columns: UnitedColumns, unread: int) ->
         return
     if unread:
         files = counted(logical.composition.files, "file")
-        yield f"{unread:,} of {files} could not be read: they are listed with what was skipped"
+        yield f"{unread:,} of {files} could not be read: see the list of skipped files"
     if columns.partial:
         yield f"not every file has the columns {_listed(columns.partial)}"
     if columns.renamed:

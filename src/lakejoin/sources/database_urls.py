@@ -76,7 +76,7 @@ def keep_password(lake: str) -> str:
     if kind != "postgresql":
         path = f"{parts.netloc}{parts.path}"
         if not path.startswith("/") or path == "/":
-            raise InputError(f"write the file of the database as {kind}:///path/to/file")
+            raise InputError(f"write the path of the database file as {kind}:///path/to/file")
         query = f"?{parts.query}" if parts.query else ""
         file = unquote(path.removeprefix("/"))
         return f"{kind}:///{quote(Location.of(file).uri)}{query}"

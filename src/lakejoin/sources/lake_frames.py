@@ -67,7 +67,9 @@ def name_frames(frames: Mapping[Any, Any]) -> list[LakeFrame]:
 
 def _lake_frame(name: str, frame: Any) -> LakeFrame:
     if not name or name != name.strip():
-        raise InputError(f"{name!r} is not a name of a table: give each frame a name")
+        raise InputError(
+            f"{name!r} cannot name a table: give each frame a name without spaces around it"
+        )
     if hasattr(frame, "to_batches") and hasattr(frame, "get_fragments"):  # an Arrow dataset
         return _dataset_frame(name, frame)
     table = to_table(frame)

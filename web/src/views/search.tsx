@@ -62,7 +62,7 @@ function MethodOptions({ settings }: { settings: SearchSettings }) {
     const sure = settings.sure ?? SURE;
     return (
       <label class="fine">
-        <span>matches that are right with a chance of at least {Math.round(sure * 100)}%</span>
+        <span>only matches that are at least {Math.round(sure * 100)}% likely to be right</span>
         <input type="range" min="50" max="99" step="1" value={Math.round(sure * 100)} data-testid="sure"
           onInput={(event) => changeSettings({ ...settings, sure: Number(event.currentTarget.value) / 100 })} />
       </label>

@@ -148,7 +148,7 @@ async def run_reader(services: Services, job: dict[str, Any], listener: Listener
 
 
 def _explain_failure(problem: Problem, name: str) -> Problem:
-    """A reader that died or reached a limit did so because of the file: that is told."""
+    """Say that a reader died or reached a limit because of the file."""
     if problem.kind == "died":
         way_out = "save it as CSV or Parquet and upload that"
         return Problem("input", f"{name} crashed its reader: {way_out}")

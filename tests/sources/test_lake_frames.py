@@ -89,7 +89,7 @@ def test_a_frame_larger_than_a_chunk(tmp_path: Path) -> None:
 def test_what_is_no_table_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a table"):
         build(tmp_path, {"n": 7})
-    with pytest.raises(InputError, match="is cannot name a table"):
+    with pytest.raises(InputError, match="cannot name a table"):
         build(tmp_path, {"": TOWNS})
     assert not (tmp_path / "index").exists()
 

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from lakejoin.errors import InputError
 from lakejoin.locations import Location
@@ -19,7 +19,7 @@ _KINDS = {
     "sqlite": "sqlite",
 }
 _SCHEME = re.compile(r"([a-z][a-z0-9]*)://", re.IGNORECASE)
-_SECRETS = ("password", "sslpassword")
+_HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
 _OWN = ("schema", "statement_timeout")
 _PASSWORD = "LAKEJOIN_PASSWORD_"  # followed by what names the URL
 
@@ -71,8 +71,8 @@ def keep_password(lake: str) -> str:
     >>> keep_password("postgres://me:s%40cret@host/shop?schema=sales")
     'postgresql://me@host/shop?schema=sales'
     """
-    parts = urlsplit(lake)
-    kind = _KINDS[parts.scheme.lower()]
+    kind = _KINDS[lake.partition("://")[0].lower()]
+    parts = _split(lake) if kind == "postgresql" else urlsplit(lake)
     if kind != "postgresql":
         path = f"{parts.netloc}{parts.path}"
         if not path.startswith("/") or path == "/":
@@ -84,7 +84,12 @@ def keep_password(lake: str) -> str:
     user, _, secret = account.partition(":")
     kept = []
     for key, value in parse_qsl(parts.query, keep_blank_values=True):
-        if key.lower() in _SECRETS:
+        if key.lower() == "sslpassword":
+            raise InputError(
+                "the URL of a database may not have sslpassword: use a key without a password, or "
+                "a service of PostgreSQL that has it (?service=NAME)"
+            )
+        if key.lower() == "password":
             secret = secret or quote(value, safe="")
         else:
             kept.append((key, value))
@@ -93,6 +98,26 @@ def keep_password(lake: str) -> str:
     if secret:
         os.environ[_variable(parse_url(url).url)] = unquote(secret)
     return url
+
+
+def _split(lake: str) -> SplitResult:
+    """The parts of a URL of PostgreSQL; raises, without naming them, if a password may be in the
+    wrong one, since it has a character that ends the account."""
+    try:
+        parts = urlsplit(lake)
+    except ValueError:  # brackets
+        parts = None
+    if parts is not None:
+        _, at, hosts = parts.netloc.rpartition("@")
+        beyond = "@" in parts.path or (not at and not parts.path and "@" in parts.query)
+        pairs = all("=" in pair for pair in parts.query.split("&") if pair)
+        named = all(map(_HOST.fullmatch, hosts.split(",")))
+        if named and pairs and not beyond and not parts.fragment:
+            return parts
+    raise InputError(
+        "cannot tell the parts of the URL of the database: write / ? # @ [ ] in a password or a "
+        "name as %2F %3F %23 %40 %5B %5D"
+    ) from None
 
 
 def _variable(url: str) -> str:

@@ -306,6 +306,21 @@ def joined_by(database: Path) -> Iterator[tuple[bool, bool]]:
             yield right, found is not None and found.believed
 
 
+@pytest.mark.parametrize("least", [10**6, 2**63, 10**25])
+def test_whole_numbers_of_any_size(least: int) -> None:
+    numbers = [str(least + i) for i in range(50)]
+    left = pa.table({"order_id": numbers, "place": range(50)})
+    right = pa.table({"order_id": numbers * 2, "line": range(100)})
+    found = find_equal_columns(left, right)
+    assert found is not None
+    assert found.on == (("order_id", "order_id"),)
+    assert found.pairs == 100
+    huge = pa.table({"order_id": [str(10**100 + i) for i in range(50)]})
+    found = find_equal_columns(huge, huge)
+    assert found is not None
+    assert found.pairs == 50
+
+
 @pytest.mark.skipif(
     not (DATA / "databases").exists(), reason="the real databases (LAKEJOIN_TEST_DATA) are not here"
 )

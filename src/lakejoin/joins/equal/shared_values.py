@@ -128,9 +128,11 @@ def may_refer(
         return False
     if len(child) < max(_SEVERAL, used * len(parent)):
         return False
-    low, high = _ends(child)
+    ends, key_ends = _ends(child), _ends(parent)
+    if ends is None or key_ends is None:
+        return False
+    (low, high), (key_low, key_high) = ends, key_ends
     counts = child.profile.uniqueness >= _UNIQUE and len(child) >= _UNIQUE * (high - low + 1)
-    key_low, key_high = _ends(parent)
     # References begin and end about where the key does; lengths and minutes need not.
     gap = _GAPS * (key_high - key_low + 1) / len(child)
     return not counts and low - key_low <= gap and key_high - high <= gap
@@ -140,17 +142,22 @@ def counts_rows(column: EncodedColumn) -> bool:
     """Whether a column numbers the rows of its table from 0 or 1 on."""
     if column.profile.type is not ColumnType.INTEGER or column.profile.uniqueness < 1.0:
         return False
-    low, high = _ends(column)
+    low, high = _ends(column) or (-1, -1)
     return low in (0, 1) and high - low + 1 == len(column)
 
 
-def _ends(column: EncodedColumn) -> tuple[int, int]:
-    """The smallest and the largest whole number of a column."""
+def _ends(column: EncodedColumn) -> tuple[int, int] | None:
+    """The smallest and the largest whole number of a column; None beyond 76 digits."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    ends = pc.min_max(column.data.tokens.cast(pa.int64()))
-    return ends["min"].as_py(), ends["max"].as_py()
+    for kind in (pa.int64(), pa.decimal256(76)):
+        try:
+            ends = pc.min_max(column.data.tokens.cast(kind))
+        except pa.ArrowException:
+            continue
+        return int(ends["min"].as_py()), int(ends["max"].as_py())
+    return None
 
 
 def uniquely_named(table: pa.Table) -> list[str]:

@@ -412,3 +412,40 @@ def test_a_large_nested_file_is_read_in_chunks(tmp_path: Path, index: Index, for
     for table in (whole, *whole.children):
         rows = opened.table(table.name).to_arrow().to_pylist()
         assert [{k: v for k, v in r.items() if v is not None} for r in rows] == cells(table)
+
+
+@pytest.mark.parametrize("inside", ["a list", "a struct"])
+def test_elements_that_a_null_hides_are_no_rows(tmp_path: Path, inside: str) -> None:
+    null = pa.array([False, True, False])
+    if inside == "a list":
+        offsets = pa.array([0, 2, 4, 5], pa.int32())
+        values = pa.ListArray.from_arrays(offsets, pa.array(list("abcde")), mask=null)
+    else:
+        lists = pa.array([["a", "b"], ["c", "d"], ["e"]])
+        values = pa.StructArray.from_arrays([lists], ["tags"], mask=null)
+    table = pa.table({"id": [1, 2, 3], "tags": values})
+    with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
+        file.write_table(table)
+    (child,) = main_table(tmp_path / "t.arrow").children
+    found = [(row["parent.id"], row["tags"]) for row in child.rows.to_pylist()]
+    assert found == [(1, "a"), (1, "b"), (3, "e")]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [{"a.b": [{"x": 1}], "a": {"b": [{"y": 1}]}}] * 2,
+        {"rows": [{"x": [{"y": 1}]}] * 3, "x": [{"z": 1}] * 2},
+        {"a": {"b": [{"x": 1}] * 2}, "a.b": [{"z": 1}] * 2, "rows": [{"q": 1}] * 3},
+        [{"": [{"x": 1}], "b\ud800": [{"y": 1}]}] * 2,
+    ],
+)
+def test_each_nested_table_has_a_name_of_its_own(tmp_path: Path, document: Any) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(document))
+    children = open_table(str(path)).children
+    parts = [child.part for child in children]
+    assert len(children) == len(set(parts)) == 2
+    assert all(part and part.encode() for part in parts)
+    assert len({child.name for child in children}) == 2
+    assert "" not in [child.name.partition("#")[2] for child in children]

@@ -18,6 +18,7 @@ from lakejoin.formats.nested_shapes import NestedColumn, NestedTable, Shape, pla
 from lakejoin.formats.nested_tables import NestedRecords
 from lakejoin.formats.table_stream import Blob, TableStream
 from lakejoin.model import Array, ReadLimits
+from lakejoin.values.column_names import unique_names
 from lakejoin.values.plain_columns import Losses, to_json_text
 
 _HEAD = 1 << 16
@@ -60,8 +61,12 @@ def _open_document(blob: Blob, charset: str, limits: ReadLimits) -> TableStream:
         replace(_rows_stream(blob, f"{blob.name}#{path}", rows, limits), part=path)
         for path, rows in records.others.items()
     ]
-    more = [stream for other in others for stream in _below(other)]
-    return replace(main, children=(*main.children, *more))
+    children = [*main.children, *(stream for other in others for stream in _below(other))]
+    parts, _ = unique_names([child.part for child in children])
+    for at, part in enumerate(parts):
+        if part != children[at].part:
+            children[at] = replace(children[at], name=f"{blob.name}#{part}", part=part)
+    return replace(main, children=tuple(children))
 
 
 def _below(stream: TableStream) -> Iterator[TableStream]:

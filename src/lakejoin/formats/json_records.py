@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from lakejoin.values.column_names import unique_names
 from lakejoin.values.plain_columns import Losses
 
 _ONE_ROW = "document read as one row"
@@ -73,7 +74,9 @@ def find_records(document: Any) -> Records | None:
     if lists:
         best = max(lists, key=lambda item: len(item.rows))
         paths = {item.path for item in lists}
-        others = {".".join(item.path): item.rows for item in lists if item is not best}
+        beside = [item for item in lists if item is not best]
+        names, _ = unique_names([".".join(item.path) for item in beside])
+        others = {name: item.rows for name, item in zip(names, beside, strict=True)}
         outside = list(_outside(document, (), paths))
         return Records(best.rows, others, outside, best.path)
     if _is_keyed(document):

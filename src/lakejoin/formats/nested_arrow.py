@@ -164,8 +164,8 @@ class ArrowValues:
     def explode(self, values: pa.Array, is_map: bool) -> tuple[pa.Array, Array]:
         if is_map:
             return _map_pairs(values)
-        positions = np.asarray(pc.list_parent_indices(values)).astype(np.int64)
-        return pc.list_flatten(values), positions
+        lengths = np.asarray(pc.list_value_length(values).fill_null(0))  # a null may hide elements
+        return pc.list_flatten(values), np.repeat(np.arange(len(values)), lengths)
 
     def column(self, values: pa.Array, column: NestedColumn, losses: Losses) -> pa.Array:
         if column.kept:

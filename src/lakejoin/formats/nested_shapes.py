@@ -184,6 +184,7 @@ def plan_tables(name: str, shape: Shape, limits: ReadLimits) -> NestedTable:
 class _Planner:
     most_columns: int
     tables: int = 0
+    parts: list[str] = field(default_factory=list)
 
     def table(
         self, shape: Shape, part: str, path: tuple[str, ...], parent_id: NestedColumn | None
@@ -195,7 +196,7 @@ class _Planner:
         own_id = next((c for c in columns if c.name.casefold() in _IDS and len(c.path) == 1), None)
         children = []
         for where, items, is_map in lists:
-            name = ".".join((part, *where) if part else where)
+            name = self._part(".".join((part, *where) if part else where))
             children.append(replace(self.table(items, name, where, own_id), is_map=is_map))
         raw = [column.name for column in columns]
         if path:
@@ -204,6 +205,12 @@ class _Planner:
         return NestedTable(
             part, path, tuple(columns), tuple(children), names, notes, False, parent_id
         )
+
+    def _part(self, name: str) -> str:
+        """A name of a nested table that no other has: `a.b` can be a key, and `b` inside `a`."""
+        self.parts.append(name)
+        self.parts[:] = unique_names(self.parts)[0]
+        return self.parts[-1]
 
     def _walk(
         self,

@@ -434,7 +434,7 @@ def test_its_files_are_no_queries_of_a_batch_and_no_tables_of_a_database(
     (tmp_path / "lake/good.csv").write_text("a,b\n1,2\n")
     queries = BatchQueries(str(tmp_path / "lake"))
     assert [Path(name).name for name in queries] == ["good.csv"]
-    assert "a Delta table is read by lakejoin index only" in str(queries.problems[0][1])
+    assert "Delta tables can only be read by indexing their lake" in str(queries.problems[0][1])
     tables, notes = read_tables(str(tmp_path / "lake"))
     assert [table.name for table in tables] == ["good.csv"]
     assert len(notes) == 1

@@ -83,7 +83,7 @@ def list_single_files(
     for root in list_roots(lakes, problems, exclude, follow_links):
         formats = dict(_format_folders(root))
         for folder, kind in formats.items():
-            detail = f"{kind.capitalize()} tables are only read by lakejoin index"
+            detail = f"{kind.capitalize()} tables can only be read by indexing their lake"
             problems.append(Skipped(shown_name(folder) or root.label, "not a file", detail))
         roots.append(replace(root, sources=tuple(_outside_formats(root, formats))))
     return [source for source in name_uniquely(roots) if isinstance(source, SourceFile)]

@@ -86,6 +86,13 @@ def test_a_frame_larger_than_a_chunk(tmp_path: Path) -> None:
     assert opened(tmp_path).table("rows").rows == 20_000
 
 
+def test_frames_of_one_name_are_tables_of_their_own(tmp_path: Path) -> None:
+    build(tmp_path, [{"a": {"x": [1]}, 1: {"x": [1]}}, {"a": {"x": [1, 2]}, "1": {"x": [1, 2]}}])
+    tables = opened(tmp_path).tables()
+    assert sorted(table.rows for table in tables) == [1, 1, 2, 2]
+    assert len({table.name for table in tables}) == 4
+
+
 def test_what_is_no_table_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a table"):
         build(tmp_path, {"n": 7})

@@ -4,7 +4,7 @@ the names that the caller gives them."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,9 +60,9 @@ class LakeFrame:
         return SourceFile(self.name, file.uri, self.size, self.stamp)
 
 
-def name_frames(frames: Mapping[Any, Any]) -> list[LakeFrame]:
+def name_frames(frames: Iterable[tuple[str, Any]]) -> list[LakeFrame]:
     """The frames under their names; raises if one is not a table."""
-    return [_lake_frame(str(name), frame) for name, frame in frames.items()]
+    return [_lake_frame(name, frame) for name, frame in frames]
 
 
 def _lake_frame(name: str, frame: Any) -> LakeFrame:

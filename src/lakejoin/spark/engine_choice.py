@@ -71,7 +71,7 @@ def open_lake_frames(
     from lakejoin.sources.lake_frames import name_frames
     from lakejoin.spark.spark_frames import catalog_frames, is_spark_frame, spark_frame
 
-    local = {str(name): frame for name, frame in frames if not is_spark_frame(frame)}
+    local = [(str(name), frame) for name, frame in frames if not is_spark_frame(frame)]
     remote = [(str(name), frame) for name, frame in frames if is_spark_frame(frame)]
     found = name_frames(local) + [spark_frame(name, frame) for name, frame in remote]
     names = ([FRAMES] if frames else []) + [SPARK_TABLES + pattern for pattern in patterns]

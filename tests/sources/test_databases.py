@@ -250,6 +250,19 @@ def test_a_duckdb_file(tmp_path: Path, index: Index, chunk_bytes: int) -> None:
     assert "more.t" in {t.name for t in lakejoin.open(tmp_path / "index").tables()}
 
 
+def test_structs_maps_and_intervals_of_duckdb(tmp_path: Path, index: Index) -> None:
+    path = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "create table stays as select i as id, {'city': 'town ' || i} as \"at\","
+            " map {'k': i} as m, interval (i) day + interval '1.5 seconds' as stay from range(3) t(i)"
+        )
+    index(f"duckdb:///{path}")
+    columns = {c.name: c for c in lakejoin.open(tmp_path / "index").table("stays").columns()}
+    assert set(columns) == {"id", "at.city", "m.k", "stay"}
+    assert sorted(columns["stay"].profile.examples) == ["P0M0DT1.5S", "P0M1DT1.5S", "P0M2DT1.5S"]
+
+
 def test_an_sqlite_database_in_use(tmp_path: Path, index: Index) -> None:
     path = tmp_path / "shop.db"
     connection = sqlite3.connect(path)

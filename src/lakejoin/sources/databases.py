@@ -70,6 +70,7 @@ def _source(
         for columns, other, key_columns in table.foreign
         if other in names
     )
+    nested = tuple(column for column, kind in table.columns if _is_nested(url, kind))
     declared = DeclaredKeys(table.primary, foreign) if table.primary or foreign else None
     return LogicalTable(
         name,
@@ -79,11 +80,17 @@ def _source(
         Composition(url.kind, 1),
         (TableFile(SourceFile(name, url.url, table.size, stamp)),),
         tuple(column for column, _ in table.columns),
+        nested=nested,
         relation=(table.schema, table.name),
         expressions=tuple(text for _, text in table.columns),
         timeout=url.timeout,
         declared=declared,
     )
+
+
+def _is_nested(url: DatabaseUrl, kind: str) -> bool:
+    """Whether a column becomes other columns or tables: a struct, a map or a list of DuckDB."""
+    return url.kind == "duckdb" and (kind.startswith(("STRUCT(", "MAP(")) or kind.endswith("]"))
 
 
 def open_database_table(table: LogicalTable, limits: ReadLimits) -> TableStream:

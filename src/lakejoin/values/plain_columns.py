@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
@@ -166,7 +167,30 @@ def print_array(array: pa.Array) -> pa.Array:
         return _rewritten(array.cast(pa.large_string()))
     if t.is_duration(kind):
         return array.cast(pa.int64()).cast(pa.large_string())
+    if t.is_interval(kind):
+        return _print_intervals(array)
     return _plain_text(array)
+
+
+_INTERVAL = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
+
+
+def _print_intervals(array: pa.Array) -> pa.Array:
+    """Months, days and seconds as ISO 8601 writes durations.
+
+    >>> spans = [pa.MonthDayNano([7, 0, 0]), pa.MonthDayNano([1, -2, 3_500_000_000]), None]
+    >>> _print_intervals(pa.array(spans)[1:]).to_pylist()
+    ['P1M-2DT3.5S', None]
+    """
+    raw = np.frombuffer(
+        array.buffers()[1], _INTERVAL, len(array), array.offset * _INTERVAL.itemsize
+    )
+    numbers = [raw["months"], raw["days"], raw["nanoseconds"] / 1e9]
+    texts = [print_array(pa.array(number)) for number in numbers]
+    marks = [pa.scalar(mark, pa.large_string()) for mark in ("P", "M", "DT", "S", "")]
+    parts = [part for pair in zip(marks, texts, strict=False) for part in pair]
+    text = pc.binary_join_element_wise(*parts, *marks[3:])
+    return pc.if_else(array.is_valid(), text, pa.scalar(None, text.type))
 
 
 def _rewritten(text: pa.Array) -> pa.Array:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lakejoin
 from conftest import Index
+from lakejoin.render.answer_base import AnswerBase
 
 
 @pytest.fixture
@@ -57,3 +60,30 @@ def test_relations_as_frames() -> None:
     frames = {"films": {"id": ["f1", "f2"]}, "roles": {"film": ["f1", "f1", "f2"]}}
     row = lakejoin.relations(frames).to_arrow().to_pylist()[0]
     assert (row["table"], row["columns"], row["key_table"]) == ("roles", ["film"], "films")
+
+
+@dataclass
+class One:
+    value: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"value": self.value}
+
+
+@dataclass
+class Several(AnswerBase[One]):
+    results: tuple[One, ...]
+    notes: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("values", "column"),
+    [
+        ([[], [{"a": 1}], None], ["[]", '[{"a": 1}]', None]),
+        ([[], ["x"], None], [[], ["x"], None]),
+        ([{"a": "é"}, {}], ['{"a": "é"}', "{}"]),
+    ],
+)
+def test_what_is_nested_in_some_results_is_json_in_all(values: Any, column: Any) -> None:
+    answer = Several(tuple(map(One, values)))
+    assert answer.to_arrow()["value"].to_pylist() == column

@@ -55,10 +55,9 @@ class Detachable:
 def _result_column(values: list[Any]) -> pa.Array:
     import pyarrow as pa
 
-    plain = [
-        json.dumps(value, ensure_ascii=False) if _is_nested(value) else value for value in values
-    ]
-    return pa.array(plain)
+    if any(map(_is_nested, values)):
+        values = [v if v is None else json.dumps(v, ensure_ascii=False) for v in values]
+    return pa.array(values)
 
 
 def _is_nested(value: Any) -> bool:

@@ -255,7 +255,8 @@ def test_structs_maps_and_intervals_of_duckdb(tmp_path: Path, index: Index) -> N
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             "create table stays as select i as id, {'city': 'town ' || i} as \"at\","
-            " map {'k': i} as m, interval (i) day + interval '1.5 seconds' as stay from range(3) t(i)"
+            " map {'k': i} as m, interval (i) day + interval '1.5 seconds' as stay"
+            " from range(3) t(i)"
         )
     index(f"duckdb:///{path}")
     columns = {c.name: c for c in lakejoin.open(tmp_path / "index").table("stays").columns()}

@@ -43,7 +43,7 @@ def index(
     or a `Cluster` that says where to start one. Without it, the session that runs in this process
     is used. If there is none, local processes read up to 512 MB of new and changed files, and more
     if Spark or Java is missing; otherwise a session is started on this machine and stopped again.
-    `BuildOptions(engine="local")` or `"spark"` chooses one of both.
+    `BuildOptions(engine="local")` or `"spark"` chooses between them.
 
     `parts` adds what searches by "meaning" and by "distance" need; an empty list removes both. By
     default an index keeps the parts it has, and a new index of a small lake gets both. `encoder`

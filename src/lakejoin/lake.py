@@ -62,7 +62,7 @@ class Lake(LakeSearch):
         return self.snapshot.manifest.totals.tables
 
     def __enter__(self) -> Self:
-        """A lake needs no closing; a program may still say how long it uses one."""
+        """Do nothing but allow `with`: a lake needs no closing."""
         return self
 
     def __exit__(self, *problem: object) -> None: ...

@@ -1,5 +1,5 @@
-"""What is nested in the values of a table, and which columns and tables it becomes: objects become
-columns with a dotted name, lists and maps become tables of their own."""
+"""Find what is nested in the values of a table, and which columns and tables it becomes: objects
+become columns with dotted names, lists and maps become tables of their own."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ TOO_MANY = f"list beyond the first {_MOST_TABLES} nested tables, kept as JSON te
 
 @dataclass(slots=True)
 class Shape:
-    """What stands at one place in all records of a table.
+    """The values at one place in all records of a table.
 
     `count` values are not null, `objects` of them are objects with these `keys`. An object with
-    very many keys is a map: then `values` is the shape of what they all hold. `items` is what lists
-    contain. What is `deep` was not looked into.
+    very many keys is a map: then `values` is the shape of all that they hold. `items` is the
+    shape of list elements. Values that are `deep` were not examined.
 
     >>> shape = Shape()
     >>> shape.add([{"a": 1}, {"a": [2.5]}, None], depth=8)
@@ -143,7 +143,7 @@ class NestedColumn:
 
 @dataclass(frozen=True, slots=True)
 class NestedTable:
-    """A table of records, and the tables of what is listed in them.
+    """A table of records, and the tables of the lists in them.
 
     `part` names it in its file, `path` says where its list is in a record of the table above;
     `is_map` if that is a map. `names` are those of all columns: a nested table begins with the key

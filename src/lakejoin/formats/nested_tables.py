@@ -64,7 +64,7 @@ class NestedRecords:
         )
 
     def _note_nested(self) -> Iterator[str]:
-        """That the columns are not those of the file: code that reads the file must know."""
+        """Say that the columns are not those of the file: code that reads the file must know."""
         if self.plan.children or any(len(column.path) > 1 for column in self.plan.columns):
             parts = ", ".join(f"#{child.part}" for child in self.plan.children[:_PARTS_NAMED])
             tables = f"; nested tables: {parts}" if parts else ""

@@ -172,11 +172,11 @@ def extend_key(
 
 
 def _complete(sample: _Sample, base: _Matches, pairs: Sequence[_Pair]) -> tuple[_Pair, ...]:
-    """Pairs that make a key unique in one table, though neither names nor chance speak for all of
-    them; none if there are no such pairs.
+    """Pairs that make a key unique in one table, even if neither names nor chance support all
+    of them; empty if there are no such pairs.
 
-    That they complete a key of a table is evidence by itself: a shop and a week, of a product, of
-    which every shop has every week. They must agree in all rows, or more often than by chance.
+    Completing a key of a table is evidence by itself: the shop and the week of a product, when
+    every shop has every week. They must agree in all rows, or more often than by chance.
     """
     chosen = _drop_idle(sample, _grow(sample, base, pairs, resort=True))
     after = sample.count_matches(chosen)
@@ -228,7 +228,7 @@ class _Pair:
     @property
     def may_complete(self) -> bool:
         """Whether it may be part of a key that nothing else completes: it agrees in all rows, or in
-        some and hardly ever by chance."""
+        some and almost never by chance."""
         return self.share >= _ENTIRELY or (self.nats >= _MANY_NATS and not self.is_measure)
 
     @property

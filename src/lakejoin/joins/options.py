@@ -26,12 +26,12 @@ class MatchOptions:
 
     `one_to_one` gives each row at most one match. `aggregate` merges all matches of a left row into
     one row: `"first"` for every right column, or `{"price": "mean"}` for some. `suffix` is added to
-    the name of a right column if the left table has it too. Fuzzy matches are made as far as their
-    estimated `precision` allows, and matches by meaning if their chance of being right is at least
-    that. `within` is the largest distance of nearest values (`5`, `"3d"`, `"500m"`); with an
-    `aggregate`, all rows within it are merged, not only the nearest. With a `tau`, each text
-    matches the nearest in meaning within that share of the largest distance, whatever its chance.
-    `encoder` makes the vectors.
+    the name of a right column if the left table has it too. Fuzzy matches are made while their
+    estimated precision is at least `precision`, and matches by meaning if their chance of being
+    right is at least that. `within` is the largest distance of nearest values (`5`, `"3d"`,
+    `"500m"`); with an `aggregate`, all rows within it are merged, not only the nearest. With a
+    `tau`, each text matches the nearest in meaning within that share of the largest distance,
+    whatever its chance. `encoder` makes the vectors.
 
     >>> shops, sales = {"shop": ["A", "B"]}, {"shop": ["A", "A"], "amount": [3, 4]}
     >>> summed = lakejoin.MatchOptions(aggregate={"amount": "sum"})

@@ -153,7 +153,7 @@ def _imported(node: ast.AST) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def _bare(statement: ast.stmt) -> ast.stmt:
-    """A statement without what no compiler looks at: annotations, docstrings, and the methods of
+    """A statement without the parts that no compiler reads: annotations, docstrings, and methods of
     named tuples, which only Python calls."""
     import ast
 

@@ -144,7 +144,7 @@ def hide_password(text: str) -> str:
 
 
 def refuse_database(uri: str) -> None:
-    """Raise if a URI names a database, without showing how to log in.
+    """Raise if a URI names a database; the message shows no user or password.
 
     >>> refuse_database("mysql+pymysql://me:p@ss@host/shop")
     Traceback (most recent call last):

@@ -30,8 +30,8 @@ _PARTITION_ROWS = 1 << 40
 def write_frames(
     job: Job, sources: Sequence[Source], frames: Sequence[LakeFrame]
 ) -> tuple[list[Source], list[LakeFrame]]:
-    """What the tasks read from files, with the frames of this process written to some; and the
-    frames of Spark that are to be read."""
+    """The sources that tasks read from files, including those to which the frames of this process
+    were written, and the frames of Spark."""
     by_name = {frame.name: frame for frame in frames}
     read: list[Source] = []
     later: list[LakeFrame] = []

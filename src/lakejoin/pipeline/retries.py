@@ -1,4 +1,4 @@
-"""How often a refresh tries a file again that was skipped for time, memory or a death.
+"""How often a refresh retries a file whose reader ran out of time or memory or died.
 
 The counts are in `retries.json` beside the manifest, so that failing again makes no new version.
 """
@@ -22,7 +22,7 @@ _UNKNOWN = (OSError, LakejoinError, ValueError, KeyError, TypeError, AttributeEr
 
 
 def deserves_retry(state: SourceState) -> bool:
-    """Whether a file was skipped for what may be different next time: time, memory, a death."""
+    """Whether a file was skipped for a reason that may not recur: time, memory or a death."""
     return any(skipped.reason in _RETRIED for skipped in state.skipped)
 
 
@@ -30,7 +30,7 @@ def deserves_retry(state: SourceState) -> bool:
 class Retries:
     """The size, the time and the number of tries of each file that failed.
 
-    `reader` is the version of lakejoin and its limits: others begin to count anew.
+    `reader` is the version of lakejoin and its limits: if it differs, counting starts again.
     """
 
     reader: str
@@ -55,7 +55,7 @@ class Retries:
 
 
 def read_retries(index: Location, limits: ReadLimits) -> Retries:
-    """What is known of earlier tries; nothing if the file is missing or makes no sense."""
+    """The counts of earlier tries; empty if the file is missing or unreadable."""
     reader = f"lakejoin {_installed_version()}, {limits}"
     try:
         stored = json.loads((index / FILE).read_bytes())

@@ -1,4 +1,4 @@
-"""What a column is good for in a key, as far as its profile and name show: a time, or a measure."""
+"""Which role a column can have in a key, judged by its profile and name: a time, or a measure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _YEARS = (1000, 2200)
 
 
 def is_time(profile: ColumnProfile) -> bool:
-    """Whether a column holds dates or years, as far as its profile shows."""
+    """Whether a column holds dates or years, judged by its profile."""
     if profile.type is ColumnType.DATE:
         return True
     if profile.type is not ColumnType.INTEGER or profile.max_length != 4:

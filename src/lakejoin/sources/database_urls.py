@@ -1,5 +1,5 @@
-"""URLs of databases: which tables they ask for, and where their password is, which is in no URL
-that is kept."""
+"""URLs of databases: which tables they ask for, and where their password is kept. It is never in a
+stored URL."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def is_database(lake: str) -> bool:
 
 
 def keep_password(lake: str) -> str:
-    """The URL of a database without its password, which is left in the environment of this process
-    and of those that it starts.
+    """Return the URL of a database without its password, which stays in the environment of this
+    process and of those that it starts.
 
     >>> keep_password("postgres://me:s%40cret@host/shop?schema=sales")
     'postgresql://me@host/shop?schema=sales'
@@ -86,8 +86,8 @@ def keep_password(lake: str) -> str:
     for key, value in parse_qsl(parts.query, keep_blank_values=True):
         if key.lower() == "sslpassword":
             raise InputError(
-                "the URL of a database may not have sslpassword: use a key without a password, or "
-                "a service of PostgreSQL that has it (?service=NAME)"
+                "a database URL must not contain sslpassword: use a key without a password, or a "
+                "PostgreSQL service that has it (?service=NAME)"
             )
         if key.lower() == "password":
             secret = secret or quote(value, safe="")
@@ -101,8 +101,8 @@ def keep_password(lake: str) -> str:
 
 
 def _split(lake: str) -> SplitResult:
-    """The parts of a URL of PostgreSQL; raises, without naming them, if a password may be in the
-    wrong one, since it has a character that ends the account."""
+    """The parts of a PostgreSQL URL; raises, without quoting it, if a special character in a
+    password may have put part of the password elsewhere."""
     try:
         parts = urlsplit(lake)
     except ValueError:  # brackets
@@ -115,8 +115,8 @@ def _split(lake: str) -> SplitResult:
         if named and pairs and not beyond and not parts.fragment:
             return parts
     raise InputError(
-        "cannot tell the parts of the URL of the database: write / ? # @ [ ] in a password or a "
-        "name as %2F %3F %23 %40 %5B %5D"
+        "cannot make out the parts of the database URL: write / ? # @ [ ] in a password or a name "
+        "as %2F %3F %23 %40 %5B %5D"
     ) from None
 
 

@@ -42,7 +42,7 @@ _ROWS = 50_000
 
 
 def list_database(lake: str, problems: list[Skipped]) -> LakeRoot:
-    """The tables of a database; those that must not be read go to `problems`."""
+    """The tables of a database; those that the account may not read go to `problems`."""
     url = parse_url(lake)
     lists = {"postgresql": list_postgresql, "duckdb": _list_duckdb, "sqlite": _list_sqlite}
     found = lists[url.kind](url, problems)

@@ -103,7 +103,7 @@ def _files(
 
 
 def open_delta_table(table: LogicalTable, limits: ReadLimits) -> TableStream:
-    """All rows of a Delta table, in no certain order, without deleted ones and under the names that
+    """All rows of a Delta table, in no fixed order, without deleted ones and under the names that
     columns have now. Lists stay text: a table of them needs rows that come in the same order twice.
     """
     import pyarrow as pa

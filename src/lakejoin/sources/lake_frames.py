@@ -104,7 +104,7 @@ def _dataset_frame(name: str, dataset: Any) -> LakeFrame:
 
 
 def _content_stamp(table: pa.Table) -> int:
-    """A number that differs once a cell, a name or a type does."""
+    """A number that changes whenever a cell, a name or a type does."""
     digest = xxhash.xxh3_64()
 
     class Digest:

@@ -62,8 +62,8 @@ def open_lake_frames(
     cluster: Cluster | None,
     listener: Listener,
 ) -> Iterator[tuple[list[LakeFrame], list[str], Cluster | None]]:
-    """The frames to index, and the tables of the Spark catalog that match the patterns; what stands
-    for them among the lakes; and where to run, which is their session if any is of Spark."""
+    """The frames to index, with the tables of the Spark catalog that match the patterns; the names
+    that stand for them among the lakes; and where to run: in their session if any is of Spark."""
     if not frames and not patterns:
         yield [], [], cluster
         return

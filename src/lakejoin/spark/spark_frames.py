@@ -34,7 +34,7 @@ def is_spark_frame(frame: Any) -> bool:
 
 
 def spark_frame(name: str, frame: Any) -> LakeFrame:
-    """A DataFrame under a name; every build reads it, since nothing tells whether it changed."""
+    """A DataFrame under a name; every build reads it, since lakejoin cannot know if it changed."""
     names, _ = unique_names(frame.columns)
     pairs = zip(names, frame.schema.fields, strict=True)
     nested = tuple(n for n, field in pairs if field.dataType.typeName() in _NESTED)

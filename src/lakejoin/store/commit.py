@@ -153,8 +153,8 @@ def _replace(index: Location, old: Manifest, new: Manifest, checked: bool = True
 
 
 def _sync_names(index: Location, old: Manifest, new: Manifest) -> None:
-    """Make durable the names of what only the new version uses, before its manifest names them:
-    syncing a file is no promise that its folder knows it after a power cut."""
+    """Sync the folders of files that only the new version uses, before its manifest names them:
+    after a power cut, a folder may have lost a file that was itself synced."""
     fresh = set(named_files(new)).difference(named_files(old))
     if not fresh:
         return

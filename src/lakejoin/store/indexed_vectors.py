@@ -1,8 +1,9 @@
 """The compact form of a segment's columns of vectors: one for each dimension and metric.
 
-All vectors of a dimension are searched together, so that a search costs what is near, and not the
-number of columns. Their ids follow the order of the point sets. Vectors of few dimensions need
-none of this: `engines/distance/box_trees.py` searches them as they are stored.
+All vectors of a dimension are searched together, so that the cost of a search depends on how
+many are near, not on the number of columns. Their ids follow the order of the point sets. Vectors
+of few dimensions need none of this: `engines/distance/box_trees.py` searches them as they are
+stored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiled: near vectors of one set, by a tree of boxes over the order in which they are stored."""
+"""Compiled: find the near vectors of one set with a tree of boxes over their stored order."""
 
 from __future__ import annotations
 

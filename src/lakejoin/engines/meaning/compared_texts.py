@@ -1,8 +1,8 @@
 """A few of my texts compared with the texts of many columns, each distinct text once.
 
-Columns that are worth judging are often long and share most of their texts, and to encode a text
-takes longer than to compare it. So the texts of all columns are encoded together, and of a long
-column only those that are likely nearest to one of mine, as far as the compact vectors tell.
+Columns that are worth judging are often long and share most of their texts, and encoding a text
+takes longer than comparing it. So the texts of all columns are encoded together, and in a long
+column only those that the compact vectors show as the likely nearest to one of mine.
 """
 
 from __future__ import annotations

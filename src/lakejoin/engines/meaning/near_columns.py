@@ -78,8 +78,8 @@ def choose_leaves(centres: Array, scaled: Array) -> Array | None:
     """For each query the leaves whose centres have the largest products; None if all leaves
     are read as quickly.
 
-    Leaves are small clusters, as in a search by inverted lists. What is near a query and in none of
-    them is missed: `benchmarks/meaning_scale.py` measures how much.
+    Leaves are small clusters, as in a search by inverted lists. Values near a query in other leaves
+    are missed: `benchmarks/meaning_scale.py` measures how much.
     """
     probed = int(_PROBED * np.sqrt(len(centres)))
     if probed * _WORTH > len(centres):
@@ -93,7 +93,7 @@ def choose_leaves(centres: Array, scaled: Array) -> Array | None:
 
 
 def estimate_products(compact: CompactVectors, queries: Array, ids: Array) -> Array:
-    """The products of queries with some vectors, as far as the stored coordinates tell: a row for
+    """The products of queries with some vectors, estimated from the stored coordinates: a row for
     each query."""
     scaled, constant = _scale(compact, queries)
     positions = compact.positions[ids]

@@ -185,7 +185,7 @@ class _Set:
 
     @property
     def _is_one_to_one(self) -> bool:
-        """Whether rows of either table hardly ever match several rows."""
+        """Whether rows of either table almost never match several rows."""
         return self.row_pairs <= _NEARLY_ONCE * min(self.left_joined, self.right_joined)
 
     @cached_property
@@ -310,8 +310,8 @@ def _share_held(keys: Keys) -> float:
 def _rank(candidate: _Set) -> tuple[bool, float, int]:
     """Believed sets first; then those that are fitter to be a key; then fewer pairs.
 
-    Beyond some evidence, more of it does not make a key more right: names of teams are stronger
-    evidence than a round and a year, which may be the key all the same.
+    Once there is enough evidence, more of it does not make a key likelier: names of teams are
+    stronger evidence than a round and a year, yet these may be the key.
     """
     pairs = candidate.pairs
     strength = min(candidate.strongest.strength, MOST_EVIDENCE + OF_NAMES)

@@ -21,7 +21,7 @@ from lakejoin.values.column_encoder import encode_query
 
 _NATS = 20.0
 _NATS_IF_RARE = 12.0
-_RARE = 0.05  # chance up to which wrong values hardly ever match
+_RARE = 0.05  # chance up to which wrong values almost never match
 _SHORT = 5.0  # characters on average
 # The share that must match, by least mean length; and if the key itself is cut.
 _SHARES = ((20.0, 0.15), (8.0, 0.3), (_SHORT, 0.5), (0.0, 0.65))

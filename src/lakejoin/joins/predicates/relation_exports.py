@@ -1,4 +1,4 @@
-"""Key relations for other tools: tests and sources of dbt, DBML, edges as CSV."""
+"""Key relations for other tools: dbt sources with tests, DBML, and edges as CSV."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def to_dbt(tables: Sequence[str], relations: Sequence[Relation]) -> str:
 
 
 def _text(value: str) -> str:
-    """A text of YAML: that of JSON is one."""
+    """Quote a text for YAML, which takes JSON's form."""
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -81,8 +81,8 @@ def _load() -> tuple[Any, str]:
 
 
 def _is_damaged(file: Path) -> bool:
-    """Whether a library is not what was built, by the digest that stands behind it; without one,
-    whether it ends before the table that is last in it. Loading such a file would end the process,
+    """Whether a library differs from what was built, by the digest at its end; without a digest,
+    whether it ends before its last table. Loading such a file would end the process,
     or give wrong answers."""
     try:
         code = file.read_bytes()

@@ -147,7 +147,7 @@ def _is_linked(objects: Path, keys: dict[str, str]) -> bool:
 
 
 def _links(keys: dict[str, str]) -> dict[str, str]:
-    """What decides what the library is: its objects, the bridge, and what it knows of sources."""
+    """The inputs that decide the library: its objects, the bridge, and its record of the sources."""
     bridge = b"".join(
         (HERE / name).read_bytes()
         for name in ("binding.c", "entries.h", "library_build.py", "compiled_library.py")
@@ -157,7 +157,7 @@ def _links(keys: dict[str, str]) -> dict[str, str]:
 
 
 def _write_sources(keys: dict[str, str]) -> str:
-    """What the library knows of its sources (`compiled_library.py` reads it)."""
+    """The library's record of its sources (`compiled_library.py` reads it)."""
     files = {module: needed_modules(module) for module in keys}
     digests = {one: digest_module(one) for names in files.values() for one in names}
     kernels = {module: digest_kernels(module) for module in keys}

@@ -98,8 +98,8 @@ class Services:
         await self.sql.start()
 
     async def wait_ready(self) -> None:
-        """Wait until a worker is ready, so that the first search is as fast as any; not for long if
-        the lake is large."""
+        """Wait until a worker is ready, so that the first search is fast; but not for long if the
+        lake is large."""
         await self.workers.wait_ready(_READY_SECONDS)
 
     async def stop_children(self) -> None:

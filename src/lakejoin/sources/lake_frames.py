@@ -24,7 +24,7 @@ _BATCH_ROWS = 50_000
 @dataclass(frozen=True, slots=True)
 class LakeFrame:
     """A frame to index. `stamp` differs once its content does; `batches` reads it in this process.
-    One of Spark has `encode` in place of it, which returns what its executors wrote."""
+    A Spark frame has `encode` instead, which returns what the executors wrote."""
 
     name: str
     columns: tuple[str, ...]

@@ -147,7 +147,7 @@ def _is_linked(objects: Path, keys: dict[str, str]) -> bool:
 
 
 def _links(keys: dict[str, str]) -> dict[str, str]:
-    """The inputs that decide the library: its objects, the bridge, and its record of the sources."""
+    """The inputs of the library: its objects, the bridge, and its record of the sources."""
     bridge = b"".join(
         (HERE / name).read_bytes()
         for name in ("binding.c", "entries.h", "library_build.py", "compiled_library.py")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.encoders import open_encoder
+from lakejoin.encoders import Encoder, open_encoder
 from lakejoin.engines.meaning import match_rule, near_columns
 from lakejoin.engines.meaning.match_rule import Calibration, MatchTexts, NullCurve, match_column
 from lakejoin.engines.meaning.near_columns import find_near_values
@@ -177,3 +177,16 @@ def test_few_likely_leaves_hold_most_of_what_is_near() -> None:
 def test_unrelated_texts_are_distinct() -> None:
     texts = match_rule.read_unrelated_texts()
     assert len(texts) == len(pa.compute.unique(texts)) > 200
+
+
+def test_encoders_of_one_name_are_calibrated_each() -> None:
+    def encoder(size: int) -> Encoder:
+        def encode(texts: list[str]) -> list[list[float]]:
+            return [[1.0 + (len(text) * at) % 7 for at in range(size)] for text in texts]
+
+        return open_encoder(encode)
+
+    first, second = (encoder(size) for size in (3, 5))
+    assert first.identity == second.identity
+    texts = ["main street", "oak avenue"]
+    assert [Calibration.of(each, texts).sizes for each in (first, second)] == [(3,), (5,)]

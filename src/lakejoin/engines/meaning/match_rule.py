@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -287,17 +288,17 @@ def split_parts(vectors: Array, sizes: Sequence[int]) -> tuple[Array, ...]:
     return tuple(parts)
 
 
-# By the identity of the encoder; a process uses few.
-_unrelated: dict[str, list[tuple[Array, Array]]] = {}
+# Not by the identity of the encoder: a function may change and keep its name.
+_unrelated: WeakKeyDictionary[TextEncoder, list[tuple[Array, Array]]] = WeakKeyDictionary()
 
 
 def _compare_unrelated(encoder: TextEncoder) -> list[tuple[Array, Array]]:
     """For each part of the vectors of the unrelated texts: the vectors, and their cosines."""
-    known = _unrelated.get(encoder.identity)
+    known = _unrelated.get(encoder)
     if known is None:
         parts = split_parts(encoder.encode(read_unrelated_texts()), encoder_parts(encoder))
         known = [(part, (part @ part.T)[np.triu_indices(len(part), 1)]) for part in parts]
-        _unrelated[encoder.identity] = known
+        _unrelated[encoder] = known
     return known
 
 

@@ -13,7 +13,8 @@ folder is missing are left out, and the output says so. There are four kinds of 
 - none: tables that have nothing to do with each other.
 
 `join` asks `lakejoin.join` for the key of the two tables. `search` asks an index of the folder for
-the 20 best tables and takes the first candidate of the right table (`found`: it is among them).
+the 20 best tables and takes the first candidate of the right table (`found`: it is among them, or
+a version of one, or a member of its series).
 The indexes are built once, below `--work`. A key is right if it is listed, or if it is a listed one
 with further columns that change no row. Where values have to be rewritten, the number of rows must
 also be within a tenth of the right one. For tables without a join, no answer is the right one.
@@ -240,7 +241,7 @@ def by_search(work: Path) -> Ask:
             lakes[source] = lakejoin.open(indexed(case.folder, work / source))
         name = case.table.relative_to(case.folder).as_posix()
         for result in lakes[source].search(case.query, k=K):
-            if name in (result.table, *result.versions):
+            if name in (result.table, *result.versions, *result.members):
                 first = result.candidates[0].to_dict()
                 key = _aligned(first["mine"], first["theirs"])
                 if first["kind"] == "equal":

@@ -434,7 +434,7 @@ def _further_columns(table: CodedTable, used: Sequence[int]) -> list[int]:
         for column, profile in enumerate(table.profiles)
         if column not in used
         and profile.type is not ColumnType.EMPTY
-        and profile.distinct > 1
+        and (profile.distinct > 1 or is_time(profile))  # an extract has a single year
         and profile.mean_length <= _LONG
     ][:_COLUMNS]
 

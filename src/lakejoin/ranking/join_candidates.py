@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lakejoin.store.distance_limits import DistanceLimit
 
 COINCIDENCE = 0.1  # at most the chance that coincidental overlap is the right join
+_OF_ROWS, _FEWEST_ROWS = 0.1, 0.01  # the weight of covered rows in the order of candidates
 _UNIQUE = 0.98  # distinct values per row of a key, as a few rows are repeated by mistake
 Kind = Literal["equal", "rewritten", "meaning", "near"]
 
@@ -118,11 +119,11 @@ class JoinCandidate(Detachable):
 
     @property
     def order(self) -> tuple[int, bool, float, float, float, float]:
-        """The sort key: the best candidate has the smallest. Of about equal scores, the one that
-        covers more rows comes first."""
+        """The sort key: the best candidate has the smallest. One that covers few rows, such as a
+        code that most rows lack, comes later; of about equal ones, that with more rows first."""
         score, class_ = self.join_score, 0 if self.believed else 1 if self.possible else 2
         covered = self.result.row_coverage or 0.0
-        about = -round(score.score, 2)
+        about = -round(score.score * max(covered, _FEWEST_ROWS) ** _OF_ROWS, 2)
         return class_, self.superseded, about, -round(covered, 2), -score.score, -score.nats
 
     @property

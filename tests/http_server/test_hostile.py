@@ -55,6 +55,16 @@ def until_true(holds: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.1)
 
 
+def settled_children(served: Served) -> int:
+    """How many child processes there are once all have started, which go on after the server is
+    ready."""
+    counts = [children(served)]
+    while len(counts) < 20 or len(set(counts[-20:])) > 1:
+        time.sleep(0.1)
+        counts.append(children(served))
+    return counts[-1]
+
+
 def children(served: Served) -> int:
     return len(psutil.Process(served.process.pid).children(recursive=True))
 
@@ -192,7 +202,7 @@ def test_many_connections_that_say_little(attacked: Served) -> None:
 
 
 def test_callers_who_leave_while_it_works(attacked: Served) -> None:
-    before = children(attacked)
+    before = settled_children(attacked)
     events = "Accept: text/event-stream"
     for number in range(20):
         body = b'{"table": "lake:stations.csv", "k": %d}' % (number + 11)

@@ -427,7 +427,9 @@ def test_another_encoder_is_refused(lake: Lake, tmp_path: Path) -> None:
     own = meaning_lake(tmp_path, [OFFICES], encoder=vowels, keep=True)
     with pytest.raises(InputError, match=r"vowels.* an encoder passed in Python: pass it again"):
         own.similar({"q": STREETS})
-    with pytest.raises(InputError, match=r"pass .*vowels.* again, or .*--encoder characters$"):
+    with pytest.raises(
+        InputError, match=r"pass .*vowels.* again, or .*--encoder characters --index \S+$"
+    ):
         with_encoder(own, "characters").similar({"q": STREETS})
     found = with_encoder(own, vowels).similar({"q": LIKE_THEM})
     assert len(found) == 1

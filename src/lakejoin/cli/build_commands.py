@@ -119,7 +119,6 @@ def index_command(
       lakejoin index data/
       lakejoin index s3://bucket/lake --master spark://host:7077
       lakejoin index                     refresh the existing index
-      lakejoin index --with meaning      add search by meaning
       lakejoin index 'postgresql://reader@host/shop?schema=sales'
       lakejoin index --tables 'sales.*'  index tables of the Spark catalog
     """

@@ -77,7 +77,7 @@ _MOST_ROWS = 100_000_000
     help="The share of fuzzy matches, or the chance of each match by meaning, that is right.",
 )
 @click.option("--within", metavar="DISTANCE", help="By nearest: the limit, such as 5, 3d or 500m.")
-@click.option("--tau", type=float, help="By meaning: instead all that are this close, 0 to 1.")
+@click.option("--tau", type=float, help="By meaning: all pairs this close, 0 to 1.")
 @click.option("-n", "--rows", "shown", default=10, show_default=True, help="How many rows to show.")
 @click.option(
     "--suffix",
@@ -89,7 +89,7 @@ _MOST_ROWS = 100_000_000
     "--max-rows",
     "most",
     default=_MOST_ROWS,
-    help=f"Refuse to write more rows.  [default: {_MOST_ROWS:,}]",
+    help=f"The most rows to write.  [default: {_MOST_ROWS:,}]",
 )
 @index_json_options
 def join_command(

@@ -40,13 +40,12 @@ _conf_option = click.option(
 _master_option = click.option(
     "--master",
     metavar="URL",
-    help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://…, sc://host.  "
-    "[default: this machine]",
+    help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://…, sc://host.",
 )
 _engine_option = click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),
-    help="Run in local processes or on Spark.  [default: local if small]",
+    help="Where to run.  [default: local if small]",
 )
 _batch_option = click.option(
     "--batch",

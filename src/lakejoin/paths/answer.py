@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from lakejoin.render.answer_base import AnswerBase, Detachable
@@ -141,8 +142,8 @@ class Paths(Detachable, AnswerBase[Path]):
     update: str = ""  # the command that lets the next search cover all tables, if one is known
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Paths:
-        """Read the JSON of `to_dict`."""
+    def from_dict(cls, data: Mapping[str, Any], update: str = "") -> Paths:
+        """Read the JSON of `to_dict`, which does not have `update`."""
         return cls(
             data["table"],
             data["other_table"],
@@ -151,7 +152,11 @@ class Paths(Detachable, AnswerBase[Path]):
             data["searched"],
             data["seconds"],
             tuple(data["notes"]),
+            update,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self).from_dict, update=self.update), (self.to_dict(),)
 
     @property
     def paths(self) -> tuple[Path, ...]:

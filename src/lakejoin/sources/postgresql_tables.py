@@ -15,7 +15,7 @@ import pyarrow as pa
 from lakejoin.errors import InputError, LakejoinError, MissingDependency, UnreadableFile
 from lakejoin.formats.table_stream import TableStream, first_line_of
 from lakejoin.model import LogicalTable, ReadLimits, Skipped
-from lakejoin.quoting import quote_identifier
+from lakejoin.quoting import list_literals, quote_identifier
 from lakejoin.sources.database_urls import DatabaseUrl, parse_url
 from lakejoin.values.column_names import unique_names
 from lakejoin.values.plain_columns import Losses
@@ -96,8 +96,7 @@ order by o.oid
 def list_postgresql(url: DatabaseUrl, problems: list[Skipped]) -> list[DatabaseTable]:
     """The tables of the schemas asked for."""
     chosen = url.schemas or ("public",)
-    literals = ", ".join("'" + name.replace("'", "''") + "'" for name in chosen)
-    schemas = f"n.nspname in ({literals})"
+    schemas = f"n.nspname in ({list_literals(chosen)})"
     if "*" in chosen:
         schemas = "n.nspname not like 'pg\\_%' and n.nspname <> 'information_schema'"
     with _connected(url) as cursor:

@@ -14,6 +14,7 @@ from lakejoin.errors import InputError
 from lakejoin.model import LogicalTable, Skipped
 from lakejoin.pipeline.frame_tasks import encode_partition
 from lakejoin.pipeline.job import Job, Outcome
+from lakejoin.quoting import quote_backticks
 from lakejoin.sources.lake_frames import LakeFrame
 from lakejoin.spark.session import collect_arrow, error_line
 from lakejoin.values.column_names import unique_names
@@ -52,7 +53,9 @@ def catalog_frames(session: SparkSession, patterns: Sequence[str]) -> list[LakeF
             raise InputError(f"no table of the Spark catalog matches {pattern!r}")
         names.update(dict.fromkeys(found))
     return [
-        spark_frame(name, session.table(".".join(_quoted(part) for part in name.split("."))))
+        spark_frame(
+            name, session.table(".".join(quote_backticks(part) for part in name.split(".")))
+        )
         for name in names
     ]
 
@@ -61,23 +64,19 @@ def _match_tables(session: SparkSession, pattern: str) -> Iterator[str]:
     *above, last = pattern.split(".")
     if len(above) > 2:
         raise InputError(f"{pattern!r} is not [catalog.]schema.table")
-    catalog = _quoted(above[0]) + "." if len(above) == 2 else ""
+    catalog = quote_backticks(above[0]) + "." if len(above) == 2 else ""
     if above:
         listed = session.sql("show namespaces" + (f" in {catalog[:-1]}" if catalog else ""))
         spaces = [row[0] for row in listed.collect() if fnmatch.fnmatchcase(row[0], above[-1])]
     else:
         spaces = [session.catalog.currentDatabase()]
     for space in spaces:
-        where = f"{catalog}{_quoted(space)}"
+        where = f"{catalog}{quote_backticks(space)}"
         views = {row["viewName"] for row in session.sql(f"show views in {where}").collect()}
         for row in session.sql(f"show tables in {where}").collect():
             name = row["tableName"]
             if not row["isTemporary"] and name not in views and fnmatch.fnmatchcase(name, last):
                 yield ".".join((*above[:-1], space, name))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _encode_frame(rows: Any, job: Job, frame: LakeFrame, chunk_bytes: int) -> list[Outcome]:
@@ -115,7 +114,9 @@ def _plain_columns(rows: DataFrame) -> DataFrame:
     from pyspark.sql.functions import col
 
     columns = [
-        col(_quoted(f.name)) if _has_arrow_type(f) else col(_quoted(f.name)).cast("string")
+        col(quote_backticks(f.name))
+        if _has_arrow_type(f)
+        else col(quote_backticks(f.name)).cast("string")
         for f in rows.schema.fields
     ]
     return rows.select(*[c.alias(n) for c, n in zip(columns, rows.columns, strict=True)])

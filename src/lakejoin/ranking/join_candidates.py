@@ -119,11 +119,13 @@ class JoinCandidate(Detachable):
 
     @property
     def order(self) -> tuple[int, bool, float, float, float, float]:
-        """The sort key: the best candidate has the smallest. One that covers few rows, such as a
-        code that most rows lack, comes later; of about equal ones, that with more rows first."""
+        """The sort key: the best candidate has the smallest. One that covers fewer rows than
+        values, such as a code that most rows lack, comes later; of about equal ones, that with more
+        rows first."""
         score, class_ = self.join_score, 0 if self.believed else 1 if self.possible else 2
         covered = self.result.row_coverage or 0.0
-        about = -round(score.score * max(covered, _FEWEST_ROWS) ** _OF_ROWS, 2)
+        share = min(1.0, covered / max(self.result.containment, _FEWEST_ROWS))
+        about = -round(score.score * max(share, _FEWEST_ROWS) ** _OF_ROWS, 2)
         return class_, self.superseded, about, -round(covered, 2), -score.score, -score.nats
 
     @property

@@ -332,8 +332,8 @@ def test_without_library_and_numba_a_command_says_so_and_ends(copied: Path, comm
     )
     assert done.returncode == 4
     assert done.stderr == (
-        "lakejoin: lakejoin has no compiled kernels for this platform, and numba, which would make "
-        "them now, is not installed: pip install 'lakejoin[numba]'\n"
+        "lakejoin: lakejoin has no compiled kernels for this platform, and numba, which would "
+        "compile them now, is not installed: pip install 'lakejoin[numba]'\n"
     )
     assert not (copied / "new").exists()
 

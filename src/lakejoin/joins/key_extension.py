@@ -222,7 +222,6 @@ class _Pair:
     nats: float
     similarity: float  # of the names
     is_measure: bool
-    in_time: bool
     is_last_resort: bool = False  # only if nothing else makes a key
 
     @property
@@ -333,7 +332,7 @@ class _Sample:
             least = _ALL_IF_SAME
         nats = evidence(keys, share, max(LEAST_CHANCE, chance))
         believed = similarity >= SHORTENED or in_time or nats >= _NATS
-        pair = _Pair(positions, left, right, share, nats, similarity, measure, in_time)
+        pair = _Pair(positions, left, right, share, nats, similarity, measure)
         if share >= least and believed:
             return pair
         return replace(pair, is_last_resort=True) if pair.may_complete else None
